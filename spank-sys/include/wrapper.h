@@ -1,0 +1,2 @@
+/* The one header that bindgen reads. */
+#include <slurm/spank.h>
