@@ -34,6 +34,8 @@ impl Code {
     pub const NOT_EXECD: Code = Code(spank_sys::ESPANK_NOT_EXECD);
     /// Not available in this hook.
     pub const NOT_AVAIL: Code = Code(spank_sys::ESPANK_NOT_AVAIL);
+    /// slurmctld knows no such job.
+    pub const INVALID_JOB_ID: Code = Code(spank_sys::ESLURM_INVALID_JOB_ID);
     /// Valid only in srun, salloc and sbatch.
     pub const NOT_LOCAL: Code = Code(spank_sys::ESPANK_NOT_LOCAL);
 }
@@ -71,6 +73,8 @@ pub enum Error {
         /// What is wrong with it, and what would be right.
         reason: String,
     },
+    /// The hook fails, and what there is to say has been said: the runtime adds nothing.
+    Reported,
     /// The hook runs where Slurm gives no context (it should not have been called).
     NoContext,
     /// An error with the text of what was being done.
@@ -110,6 +114,7 @@ impl fmt::Display for Error {
             Error::Argument { argument, reason } => {
                 write!(f, "plugstack.conf argument {argument:?}: {reason}")
             }
+            Error::Reported => f.write_str("failed, as reported before"),
             Error::NoContext => f.write_str("called outside of any SPANK context"),
             // The cause is part of the text, so `source` does not repeat it.
             Error::Context { text, source } => write!(f, "{text}: {source}"),

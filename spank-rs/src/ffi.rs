@@ -1,7 +1,9 @@
 //! The calls into Slurm: each `unsafe` call of spank.h stands here, once.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::ptr;
 
 use spank_sys::libslurm as slurm;
@@ -184,28 +186,42 @@ pub fn log(function: Function, line: &CStr) {
     }
 }
 
-/// Keeps this `.so` in the process after Slurm's dlclose, which would unmap code that destructors
-/// of other threads may still want to run.
-pub fn stay_loaded(inside: *const ()) {
+/// The path of the `.so` that holds this code, as the loader knows it.
+fn own_path() -> Option<&'static CStr> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `info` is a writable Dl_info, and any address may be asked about.
-    let found = unsafe { libc::dladdr(inside.cast(), info.as_mut_ptr()) };
+    let found = unsafe { libc::dladdr(own_path as *const c_void, info.as_mut_ptr()) };
     if found == 0 {
-        return;
+        return None;
     }
     // SAFETY: dladdr answered non-zero and has filled the structure.
     let file = unsafe { info.assume_init() }.dli_fname;
     if file.is_null() {
-        return;
+        return None;
     }
-    // SAFETY: `file` is the path the loader knows for this object; NOLOAD opens nothing new, it
-    // only marks the object as one that stays. The handle is kept open on purpose.
-    let _kept = unsafe {
-        libc::dlopen(
-            file,
-            libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE,
-        )
-    };
+    // SAFETY: the loader's own string, which lives as long as the object, and that is as long as
+    // this code.
+    Some(unsafe { CStr::from_ptr(file) })
+}
+
+/// The file of the plug-in.
+pub fn own_file() -> Option<PathBuf> {
+    own_path().map(|path| PathBuf::from(OsStr::from_bytes(path.to_bytes())))
+}
+
+/// Keeps this `.so` in the process after Slurm's dlclose, which would unmap code that destructors
+/// of other threads may still want to run.
+pub fn stay_loaded() {
+    if let Some(path) = own_path() {
+        // SAFETY: a path of the loader's; NOLOAD opens nothing new, it only marks the object as one
+        // that stays. The handle is kept open on purpose.
+        let _kept = unsafe {
+            libc::dlopen(
+                path.as_ptr(),
+                libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE,
+            )
+        };
+    }
 }
 
 /// A copy of the arguments of a plugstack.conf line.
@@ -234,6 +250,7 @@ pub unsafe fn arguments(ac: c_int, av: *mut *mut c_char) -> Vec<Vec<u8>> {
 pub struct Record {
     pub job_id: u32,
     pub restart_count: u32,
+    pub ended: bool,
     pub start_time: i64,
     pub sluid: u64,
     pub network: Option<Vec<u8>>,
@@ -260,6 +277,7 @@ pub fn load_job(job_id: u32) -> Result<Record, Code> {
     let mut record = slurm::JobRecord {
         job_id: 0,
         restart_count: 0,
+        ended: 0,
         start_time: 0,
         sluid: 0,
         network: ptr::null_mut(),
@@ -270,6 +288,7 @@ pub fn load_job(job_id: u32) -> Result<Record, Code> {
     let copied = Record {
         job_id: record.job_id,
         restart_count: record.restart_count,
+        ended: record.ended != 0,
         start_time: record.start_time,
         sluid: record.sluid,
         network: copy(record.network),

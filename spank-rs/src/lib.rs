@@ -58,6 +58,11 @@ pub use step::StepId;
 #[doc(hidden)]
 pub use spank_sys as sys;
 
+/// The file that the plug-in was loaded from; `None` if the loader does not say.
+pub fn plugin_file() -> Option<std::path::PathBuf> {
+    ffi::own_file()
+}
+
 /// What most plug-ins need, in one `use`.
 pub mod prelude {
     pub use crate::error::{Error, Result, ResultExt};

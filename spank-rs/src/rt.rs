@@ -119,7 +119,9 @@ fn run<T: Plugin, P: Dispatch<T>>(
     match guarded(|| P::call(plugin, Handle::new(raw, args))) {
         Some(Ok(())) => 0,
         Some(Err(error)) => {
-            report::<T>(P::WHICH, &error);
+            if !matches!(error, Error::Reported) {
+                report::<T>(P::WHICH, &error);
+            }
             FAILURE
         }
         None => {
@@ -164,7 +166,7 @@ fn report<T: Plugin>(hook: phase::Which, error: &Error) {
 fn prepare<T: Plugin>() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        ffi::stay_loaded(prepare::<T> as *const ());
+        ffi::stay_loaded();
         // This is the hook of the plug-in's own copy of std, not of the process.
         std::panic::set_hook(Box::new(|info| {
             let what = info.payload();

@@ -16,6 +16,8 @@ pub struct JobRecord {
     pub job_id: u32,
     /// How often the job was requeued.
     pub restart_count: u32,
+    /// Whether the run is over, its completion (the epilog) included.
+    pub ended: bool,
     /// Start of this run, seconds since the epoch; 0 if unknown.
     pub start_time: i64,
     /// Slurm's unique id of this run as it writes it (`s` and 13 characters); from 25.11 on.
@@ -61,6 +63,7 @@ impl<'h> Controller<'h> {
         Ok(JobRecord {
             job_id: record.job_id,
             restart_count: record.restart_count,
+            ended: record.ended,
             start_time: record.start_time,
             sluid: (record.sluid != 0).then(|| sluid_text(record.sluid)),
             network: record.network,

@@ -43,6 +43,7 @@ const SINCE: [(&str, Version); 9] = [
 ];
 
 /// The names of all cfgs, for cargo's check of their spelling.
+#[allow(clippy::indexing_slicing)] // evaluated at compile time
 pub const ALL: [&str; SINCE.len()] = {
     let mut names = [""; SINCE.len()];
     let mut i = 0;

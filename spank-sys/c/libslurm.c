@@ -36,6 +36,8 @@ static void take(const job_info_t *job, struct spank_job_record *record)
 {
 	record->job_id = id_of(job);
 	record->restart_count = job->restart_cnt;
+	record->ended = (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED &&
+			!(job->job_state & JOB_COMPLETING);
 	record->start_time = job->start_time;
 #if SINCE(25, 11)
 	record->sluid = job->step_id.sluid;

@@ -13,6 +13,7 @@
 struct spank_job_record {
 	uint32_t job_id;
 	uint32_t restart_count;
+	uint32_t ended;		/* 1 if the run is over, its completion included */
 	int64_t start_time;	/* seconds since the epoch; 0 if unknown */
 	uint64_t sluid;		/* 0 before 25.11, which has none */
 	char *network;		/* from malloc; NULL if the job asked for none */

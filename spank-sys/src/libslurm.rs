@@ -18,6 +18,8 @@ pub struct JobRecord {
     pub job_id: u32,
     /// How often the job was requeued.
     pub restart_count: u32,
+    /// 1 if the run is over, its completion included.
+    pub ended: u32,
     /// Start of this run, seconds since the epoch; 0 if unknown.
     pub start_time: i64,
     /// Slurm's unique id of this run; 0 before 25.11.

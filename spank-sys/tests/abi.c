@@ -31,6 +31,7 @@ int main(void)
 	VALUE(ESPANK_NOT_EXECD);
 	VALUE(ESPANK_NOT_AVAIL);
 	VALUE(ESPANK_NOT_LOCAL);
+	VALUE(ESLURM_INVALID_JOB_ID);
 	VALUE(S_JOB_UID);
 	VALUE(S_JOB_ARGV);
 	VALUE(S_TASK_EXIT_STATUS);
@@ -53,6 +54,7 @@ int main(void)
 	OFFSET(struct spank_option, val);
 	OFFSET(struct spank_option, cb);
 	SIZE(struct spank_job_record);
+	OFFSET(struct spank_job_record, ended);
 	OFFSET(struct spank_job_record, start_time);
 	OFFSET(struct spank_job_record, sluid);
 	OFFSET(struct spank_job_record, network);

@@ -51,7 +51,7 @@ fn the_bindings_are_those_of_the_installed_headers() {
         SLURM_VERSION_NUMBER SPANK_OPTION_MAXLEN NO_VAL SLURM_INTERACTIVE_STEP SLURM_BATCH_SCRIPT
         SLURM_EXTERN_CONT SLURM_PENDING_STEP ESPANK_ERROR ESPANK_BAD_ARG ESPANK_NOT_TASK
         ESPANK_ENV_EXISTS ESPANK_ENV_NOEXIST ESPANK_NOSPACE ESPANK_NOT_REMOTE ESPANK_NOEXIST
-        ESPANK_NOT_EXECD ESPANK_NOT_AVAIL ESPANK_NOT_LOCAL S_JOB_UID S_JOB_ARGV S_TASK_EXIT_STATUS
+        ESPANK_NOT_EXECD ESPANK_NOT_AVAIL ESPANK_NOT_LOCAL ESLURM_INVALID_JOB_ID S_JOB_UID S_JOB_ARGV S_TASK_EXIT_STATUS
         S_SLURM_VERSION S_JOB_ALLOC_MEM S_JOB_ARRAY_TASK_ID S_CTX_ERROR S_CTX_LOCAL S_CTX_REMOTE
         S_CTX_ALLOCATOR S_CTX_SLURMD S_CTX_JOB_SCRIPT
     };
@@ -81,6 +81,10 @@ fn the_bindings_are_those_of_the_installed_headers() {
             offset_of!(spank_option, cb),
         ),
         ("sizeof(struct spank_job_record)", size_of::<JobRecord>()),
+        (
+            "offsetof(struct spank_job_record,ended)",
+            offset_of!(JobRecord, ended),
+        ),
         (
             "offsetof(struct spank_job_record,start_time)",
             offset_of!(JobRecord, start_time),

@@ -1,0 +1,234 @@
+//! Settles what a step owes: its postfini, and the drain that a negative one asks for.
+
+use std::time::{Duration, Instant};
+
+use spank::Controller;
+use switch_lua_core::record::{Job, StepKey, StepRecord, StepState, StepStatus};
+use switch_lua_core::settings::{Drain, Settings};
+use switch_lua_core::verdict::{Outcome, Verdict, decide};
+use switch_lua_core::wire::{self, Answer, Change, Function};
+use switch_lua_core::worker::Failure;
+use switch_lua_core::{DRAIN_REASON, orphans};
+
+use crate::{place, say, step};
+
+/// How long the epilog waits for a slurmstepd that is still about to end.
+const STEPD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A step that owes its postfini.
+pub struct Owed<'s> {
+    /// The job's record.
+    pub job: &'s Job,
+    /// The step in it.
+    pub key: StepKey,
+    /// What is noted of the step; `None` if that is torn.
+    pub record: Option<StepRecord>,
+    /// What the script gets.
+    pub step: &'s wire::Step,
+}
+
+/// Logs how a call ended as the document says, and sorts it; tells whether the worker lives, too.
+pub fn answer(
+    step: &str,
+    function: Function,
+    called: Result<(Answer, Vec<Change>), Failure>,
+) -> (Outcome, Vec<Change>, bool) {
+    let name = function.name();
+    match called {
+        Ok((answer, changes)) => {
+            match &answer {
+                Answer::Positive(number) => say::error(format_args!(
+                    "{name}: returned {number} for {step}: not enforced, only a negative number is"
+                )),
+                Answer::Negative(number) => {
+                    say::error(format_args!("{name}: returned {number} for {step}"));
+                }
+                Answer::NotANumber(what) => say::error(format_args!(
+                    "{name}: returned {what} and not a number for {step}: taken as success"
+                )),
+                // The worker has logged message and traceback.
+                Answer::Error(_) => say::error(format_args!(
+                    "{name}: a Lua error for {step}, which goes on as if the function had succeeded"
+                )),
+                Answer::Undefined | Answer::Zero => {}
+            }
+            (Outcome::from(&answer), changes, true)
+        }
+        Err(failure) => {
+            say::error(format_args!(
+                "{name}: {step}: {failure}; it counts as a Lua error"
+            ));
+            (Outcome::Failed, Vec::new(), false)
+        }
+    }
+}
+
+/// Calls postfini; `None` if the script cannot be used, so that the step still owes it.
+fn postfini(settings: &Settings, step: &wire::Step) -> Option<Outcome> {
+    let name = step_name(step);
+    let (mut worker, _) = match step::start(settings) {
+        Ok(started) => started,
+        Err(failure) => {
+            let function = Function::StepPostfini.name();
+            say::error(format_args!(
+                "{function}: cannot be called for {name}: {failure}"
+            ));
+            return None;
+        }
+    };
+    let called = worker.call(Function::StepPostfini, step, &mut say::script);
+    let (outcome, _, alive) = answer(&name, Function::StepPostfini, called);
+    if alive {
+        worker.finish();
+    }
+    Some(outcome)
+}
+
+fn step_name(step: &wire::Step) -> String {
+    match &step.step_id {
+        wire::StepId::Number(number) => format!("step {}.{number}", step.job_id),
+        wire::StepId::Name(name) => format!("step {}.{name}", step.job_id),
+    }
+}
+
+/// What is said of a step whose postfini was negative.
+fn reason_for(step: &wire::Step) -> String {
+    format!("{DRAIN_REASON} for {}", step_name(step))
+}
+
+/// In the exit hook: calls postfini, and notes or delivers its verdict.
+pub fn at_step_end(settings: &Settings, owed: Owed<'_>, controller: &Controller<'_>) {
+    // A script that cannot be used now may be usable in the epilog: the step keeps owing.
+    let Some(outcome) = postfini(settings, owed.step) else {
+        return;
+    };
+    if decide(Function::StepPostfini, outcome) != Verdict::DrainNode {
+        owed.job.close_step(owed.key);
+        return;
+    }
+    let reason = reason_for(owed.step);
+    let Some(record) = owed.record else { return };
+    let noted = owed
+        .job
+        .write_step(owed.key, &record.to_drain(reason.clone()));
+    if settings.drain == Drain::Epilog && cfg!(feature = "epilog") {
+        match noted {
+            Ok(()) => return say::error(format_args!("{reason}: the node is drained at job end")),
+            // The epilog would call postfini again and not know of this answer.
+            Err(problem) => say::problem(problem),
+        }
+    }
+    if drain(controller, &reason) {
+        owed.job.close_step(owed.key);
+    }
+}
+
+/// Drains this node through libslurm.
+pub fn drain(controller: &Controller<'_>, why: &str) -> bool {
+    let drained = place::node().and_then(|node| {
+        controller
+            .drain_node(&node, DRAIN_REASON)
+            .map(|()| node)
+            .map_err(|e| e.to_string())
+    });
+    match drained {
+        Ok(node) => {
+            say::error(format_args!("{why}: node {node} is drained"));
+            true
+        }
+        Err(error) => {
+            say::error(format_args!(
+                "{why}: the node could not be drained: {error}"
+            ));
+            false
+        }
+    }
+}
+
+/// At the end of a job: settles all its steps, and gives the reasons to drain the node.
+pub fn all(settings: &Settings, job: &Job, job_id: u32, node: &str, uid: u32) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (key, state) in job.steps(&mut say::problem) {
+        let record = match state {
+            StepState::Known(record) if record.status == StepStatus::Drain => {
+                reasons.push(record.reason);
+                continue;
+            }
+            StepState::Known(record) => Some(record),
+            StepState::Torn => None,
+        };
+        settle(
+            settings,
+            job,
+            key,
+            record,
+            (job_id, node, uid),
+            &mut reasons,
+        );
+    }
+    reasons
+}
+
+/// Does for a step what its slurmstepd did not do.
+fn settle(
+    settings: &Settings,
+    job: &Job,
+    key: StepKey,
+    record: Option<StepRecord>,
+    (job_id, node, uid): (u32, &str, u32),
+    reasons: &mut Vec<String>,
+) {
+    if let Some(stepd) = record.as_ref().and_then(|record| record.stepd) {
+        let deadline = Instant::now() + STEPD_PATIENCE;
+        while stepd.is_alive() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // It may have settled everything itself while this waited.
+        if !job.steps(&mut |_| {}).contains_key(&key) {
+            return;
+        }
+    }
+    let ended = orphans::end(
+        &job.tasks(key),
+        record.as_ref().map_or(uid, |record| record.uid),
+    );
+    let info = job
+        .info
+        .as_ref()
+        .filter(|info| info.restart_count == key.run);
+    let step = wire::Step {
+        job_id,
+        partition: info.and_then(|info| info.partition.clone()),
+        sluid: info.and_then(|info| info.sluid.clone()),
+        step_id: wire::StepId::Number(key.step),
+        node: node.to_owned(),
+        orphans: Some(ended.killed),
+    };
+    let name = step_name(&step);
+    say::info(format_args!(
+        "{name}: its slurmstepd ended without a postfini ({} processes were still alive and were \
+         killed): called now",
+        ended.killed
+    ));
+    if ended.left > 0 {
+        reasons.push(format!(
+            "{} processes of {name} cannot be killed",
+            ended.left
+        ));
+    }
+    match postfini(settings, &step) {
+        Some(outcome) if decide(Function::StepPostfini, outcome) == Verdict::DrainNode => {
+            let reason = reason_for(&step);
+            // Noted before the others are settled: this postfini must not run again.
+            let record = record.unwrap_or_else(|| StepRecord::open(None, uid));
+            if let Err(problem) = job.write_step(key, &record.to_drain(reason.clone())) {
+                say::problem(problem);
+            }
+            reasons.push(reason);
+        }
+        Some(_) => job.close_step(key),
+        None => say::error(format_args!(
+            "{name}: its postfini never ran; check the interconnect of node {node}"
+        )),
+    }
+}

@@ -1,0 +1,71 @@
+//! The worker: loads switch.lua and calls its functions, as the plug-in asks over a pipe.
+//!
+//! Requests come on standard input and replies go to standard output, one JSON value a line
+//! (`switch_lua_core::wire`). Both are moved away before the script is loaded, so whatever the script
+//! or a program it starts reads or writes there is /dev/null. The end of the requests ends the worker.
+
+mod script;
+mod setup;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use switch_lua_core::wire::{Reply, Request};
+
+use script::Script;
+
+/// Where replies go.
+pub struct Replies(File);
+
+impl Replies {
+    /// Sends one reply. A plug-in that does not read any more has no use for a worker.
+    pub fn send(&self, reply: &Reply) {
+        let sent = serde_json::to_vec(reply)
+            .map_err(std::io::Error::from)
+            .and_then(|mut line| {
+                line.push(b'\n');
+                (&self.0).write_all(&line)
+            });
+        if sent.is_err() {
+            setup::leave();
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let (requests, replies) = match setup::pipes() {
+        Ok((requests, replies)) => (BufReader::new(requests), Rc::new(Replies(replies))),
+        Err(error) => {
+            eprintln!(
+                "switch-lua-worker: {error}; it is started by spank_switch_lua.so and is of no use \
+                 by itself"
+            );
+            return ExitCode::from(2);
+        }
+    };
+    let mut script: Option<Script> = None;
+    for line in requests.lines() {
+        let request = line.and_then(|line| Ok(serde_json::from_str::<Request>(&line)?));
+        let reply = match (request, &script) {
+            (Ok(Request::Load { script: path }), None) => match Script::load(&path, &replies) {
+                Ok((loaded, reply)) => {
+                    script = Some(loaded);
+                    reply
+                }
+                Err(reason) => Reply::NotLoaded { reason },
+            },
+            (Ok(Request::Call { function, step }), Some(script)) => script.call(function, &step),
+            (Ok(_), _) => Reply::NotLoaded {
+                reason: "asked out of order".into(),
+            },
+            (Err(error), _) => Reply::NotLoaded {
+                reason: format!("the request: {error}"),
+            },
+        };
+        replies.send(&reply);
+    }
+    // Not by returning: closing the Lua state runs finalizers of the script, which nobody bounds.
+    setup::leave()
+}

@@ -1,0 +1,85 @@
+//! Makes the process what a script may safely run in: no inherited descriptors, signals as usual.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+
+/// Takes the two pipes away from standard input and output, and puts /dev/null there.
+///
+/// # Errors
+/// If a descriptor is missing: the worker was started by hand.
+pub fn pipes() -> io::Result<(File, File)> {
+    signals();
+    // The plug-in's process is gone: so is the use of an answer. What it started by then ends with
+    // the step's container.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    // A core of a process of root would lie in / for everybody to find.
+    let _ = setrlimit(Resource::Core, none);
+    close_inherited();
+    let away = |fd: &dyn AsFd| -> io::Result<OwnedFd> { Ok(fcntl_dupfd_cloexec(fd.as_fd(), 3)?) };
+    let requests = away(&io::stdin())?;
+    let replies = away(&io::stdout())?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    fcntl_setfd(&null, FdFlags::CLOEXEC)?;
+    Ok((requests.into(), replies.into()))
+}
+
+/// Ends the process without running anything more of the script.
+pub fn leave() -> ! {
+    // SAFETY: takes a number and does not return; nothing of ours is left to be written.
+    unsafe { libc::_exit(0) }
+}
+
+/// slurmstepd blocks signals (SIGCHLD among them from 25.05 on), and Rust ignores SIGPIPE; a program
+/// that the script starts must find neither.
+fn signals() {
+    let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset fills the set, which sigprocmask then reads; SIG_DFL is a valid handler.
+    // One thread exists, and none of the calls has another effect.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+        for signal in 1..32 {
+            // SIGKILL and SIGSTOP refuse, which is fine.
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
+/// Closes what slurmstepd left open for an exec: sockets of slurmd would otherwise live on in a
+/// program that the script leaves running.
+fn close_inherited() {
+    // SAFETY: nothing in this process has opened a descriptor above 2 yet.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    if closed == 0 {
+        return;
+    }
+    // Kernels before 5.9.
+    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+        })
+        .filter(|fd| *fd > 2)
+        .collect();
+    for fd in open {
+        // SAFETY: as above; the one that listed the folder is closed already, which is no error
+        // that matters.
+        unsafe { libc::close(fd) };
+    }
+}
