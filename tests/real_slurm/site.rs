@@ -22,9 +22,9 @@ local function uid()
 end
 local function note(name, step, stepinfo)
   local f = assert(io.open(DIR .. "/calls", "a"))
-  f:write(string.format("%s job=%d step=%s node=%s partition=%s sluid=%s uid=%s stepinfo=%s orphans=%s\n",
+  f:write(string.format("%s job=%d step=%s node=%s partition=%s network=%s sluid=%s uid=%s stepinfo=%s orphans=%s\n",
     name, step.job_id, tostring(step.step_id), step.node, tostring(step.partition),
-    tostring(step.sluid), uid(), tostring(stepinfo), tostring(step.orphans)))
+    tostring(step.network), tostring(step.sluid), uid(), tostring(stepinfo), tostring(step.orphans)))
   f:close()
 end
 "#;
@@ -43,13 +43,27 @@ pub fn plugin() -> &'static Path {
         let exe = std::env::current_exe().unwrap();
         let profile = exe.parent().unwrap().parent().unwrap();
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "spank-switch-lua", "-p", "switch-lua-worker"]);
+        build.args([
+            "build",
+            "--quiet",
+            "-p",
+            "spank-switch-lua",
+            "-p",
+            "switch-lua-worker",
+        ]);
         build.arg("--target-dir").arg(profile.parent().unwrap());
         if profile.ends_with("release") {
             build.arg("--release");
         }
-        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let built = build
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert!(
+            built.status.success(),
+            "{}",
+            String::from_utf8_lossy(&built.stderr)
+        );
         profile.join("libspank_switch_lua.so")
     })
 }
@@ -65,7 +79,10 @@ impl Call {
     /// The value of a field.
     pub fn get(&self, key: &str) -> &str {
         let start = format!("{key}=");
-        self.line.split(' ').find_map(|word| word.strip_prefix(&start)).unwrap()
+        self.line
+            .split(' ')
+            .find_map(|word| word.strip_prefix(&start))
+            .unwrap()
     }
 
     pub fn job(&self) -> u32 {
@@ -121,11 +138,25 @@ impl Setup {
     }
 
     pub fn start(self) -> Site {
-        let Setup { builder, mode, arguments, script, more } = self;
+        let Setup {
+            builder,
+            mode,
+            arguments,
+            script,
+            more,
+        } = self;
         let plugin = plugin().display();
-        let state = if arguments.contains("state_dir=") { "" } else { "state_dir={dir}/switch" };
+        let state = if arguments.contains("state_dir=") {
+            ""
+        } else {
+            "state_dir={dir}/switch"
+        };
         let line = format!("{mode} {plugin} {state} {arguments}\n{more}");
-        let cluster = builder.plugstack(&line).file("etc/switch.lua", &script).start().unwrap();
+        let cluster = builder
+            .plugstack(&line)
+            .file("etc/switch.lua", &script)
+            .start()
+            .unwrap();
         Site { cluster }
     }
 }
@@ -164,14 +195,21 @@ impl Site {
 
     /// What lies in the state directory.
     pub fn records(&self) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.state_dir()) else { return Vec::new() };
-        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+        let Ok(entries) = std::fs::read_dir(self.state_dir()) else {
+            return Vec::new();
+        };
+        entries
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect()
     }
 
     /// Waits until every job has ended on its nodes, and nothing is left of any.
     pub fn wait_clean(&self) {
         self.cluster.wait_idle(SOON);
-        self.cluster.wait_for("the state directory to be empty", SOON, || self.records().is_empty());
+        self.cluster
+            .wait_for("the state directory to be empty", SOON, || {
+                self.records().is_empty()
+            });
     }
 
     pub fn state(&self, node: &str) -> String {

@@ -192,18 +192,22 @@ fn settle(
         &job.tasks(key),
         record.as_ref().map_or(uid, |record| record.uid),
     );
-    let info = job
-        .info
-        .as_ref()
-        .filter(|info| info.restart_count == key.run);
-    let step = wire::Step {
+    let mut step = wire::Step {
         job_id,
-        partition: info.and_then(|info| info.partition.clone()),
-        sluid: info.and_then(|info| info.sluid.clone()),
+        partition: None,
+        network: None,
+        sluid: None,
         step_id: wire::StepId::Number(key.step),
         node: node.to_owned(),
         orphans: Some(ended.killed),
     };
+    if let Some(info) = job
+        .info
+        .as_ref()
+        .filter(|info| info.restart_count == key.run)
+    {
+        step.know(info);
+    }
     let name = step_name(&step);
     say::info(format_args!(
         "{name}: its slurmstepd ended without a postfini ({} processes were still alive and were \

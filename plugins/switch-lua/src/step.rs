@@ -77,6 +77,7 @@ fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<S
         step: wire::Step {
             job_id,
             partition: None,
+            network: None,
             sluid: None,
             step_id,
             node: String::new(),
@@ -118,8 +119,7 @@ fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<S
         Ok(Known::Failed(error)) => return step.not_looked_up(settings, cx, &error),
         Ok(Known::Managed(job)) => {
             if let Some(info) = &job.info {
-                step.step.partition = info.partition.clone();
-                step.step.sluid = info.sluid.clone();
+                step.step.know(info);
             }
             let run = job
                 .info
@@ -172,18 +172,16 @@ where
 
 fn ask_controller(controller: &Controller<'_>, job_id: u32) -> Result<Asked> {
     let record = controller.load_job(job_id)?;
-    Ok(match record.network {
-        Some(_) => Asked::Managed(JobInfo::new(
-            job_id,
-            record.restart_count,
-            record.start_time,
-            record.sluid,
-            record.partition.map(wire::Text::from),
-        )),
-        None => Asked::Unmanaged {
+    let Some(network) = record.network else {
+        return Ok(Asked::Unmanaged {
             restart_count: record.restart_count,
-        },
-    })
+        });
+    };
+    let mut info = JobInfo::new(job_id, record.restart_count, record.start_time);
+    info.sluid = record.sluid;
+    info.partition = record.partition.map(wire::Text::from);
+    info.network = Some(network.into());
+    Ok(Asked::Managed(info))
 }
 
 impl Step {

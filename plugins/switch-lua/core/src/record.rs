@@ -52,24 +52,21 @@ pub struct JobInfo {
     pub sluid: Option<String>,
     /// The partition.
     pub partition: Option<Text>,
+    /// What it asked for with `--network`.
+    pub network: Option<Text>,
 }
 
 impl JobInfo {
-    /// An answer of slurmctld.
-    pub fn new(
-        job_id: u32,
-        restart_count: u32,
-        start_time: i64,
-        sluid: Option<String>,
-        partition: Option<Text>,
-    ) -> JobInfo {
+    /// The first answer of slurmctld about one run of a job.
+    pub fn new(job_id: u32, restart_count: u32, start_time: i64) -> JobInfo {
         JobInfo {
             format: FORMAT,
             job_id,
             restart_count,
             start_time,
-            sluid,
-            partition,
+            sluid: None,
+            partition: None,
+            network: None,
         }
     }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::JobInfo;
+
 /// The functions of the script that run on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,6 +78,8 @@ pub struct Step {
     pub job_id: u32,
     /// The partition, if known.
     pub partition: Option<Text>,
+    /// What the job asked for with `--network`, if known.
+    pub network: Option<Text>,
     /// Slurm's unique id of the run, where the release has one.
     pub sluid: Option<String>,
     /// The step.
@@ -86,6 +90,15 @@ pub struct Step {
     /// makes up for a slurmstepd that died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orphans: Option<u32>,
+}
+
+impl Step {
+    /// Takes over what is known of the job.
+    pub fn know(&mut self, info: &JobInfo) {
+        self.partition.clone_from(&info.partition);
+        self.network.clone_from(&info.network);
+        self.sluid.clone_from(&info.sluid);
+    }
 }
 
 /// A step's id as a script sees it: a number, or the name of a special step.

@@ -205,8 +205,10 @@ fn done(answer: wire::Answer) -> Reply {
 fn table_of(lua: &Lua, step: &Step) -> slurm_lua::mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("job_id", step.job_id)?;
-    if let Some(partition) = &step.partition {
-        table.set("partition", lua.create_string(partition.as_bytes())?)?;
+    for (name, text) in [("partition", &step.partition), ("network", &step.network)] {
+        if let Some(text) = text {
+            table.set(name, lua.create_string(text.as_bytes())?)?;
+        }
     }
     table.set("sluid", step.sluid.as_deref())?;
     match &step.step_id {

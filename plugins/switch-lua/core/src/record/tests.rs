@@ -7,13 +7,11 @@ use super::*;
 use crate::process::Process;
 
 fn info(restart_count: u32) -> JobInfo {
-    JobInfo::new(
-        7,
-        restart_count,
-        1000,
-        None,
-        Some(Text::Utf8("main".into())),
-    )
+    let partition = Some(Text::Utf8("main".into()));
+    JobInfo {
+        partition,
+        ..JobInfo::new(7, restart_count, 1000)
+    }
 }
 
 fn open() -> (tempfile::TempDir, PathBuf, Store) {

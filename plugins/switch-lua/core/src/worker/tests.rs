@@ -29,6 +29,7 @@ fn step() -> Step {
     Step {
         job_id: 7,
         partition: None,
+        network: None,
         sluid: None,
         step_id,
         node: "n".into(),
