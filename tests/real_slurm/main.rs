@@ -7,4 +7,14 @@
 )]
 
 mod answers;
+mod bounds;
+mod broken;
+mod calls;
+mod cgroup;
+mod compiled;
+mod deaths;
+mod drains;
+mod environment;
+mod example;
+mod refusals;
 mod site;

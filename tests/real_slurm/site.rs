@@ -167,6 +167,22 @@ pub struct Site {
 }
 
 impl Site {
+    /// Replaces the script; each step loads it anew.
+    pub fn set_script(&self, script: &str) {
+        let path = self.cluster.dir().join("etc/switch.lua");
+        std::fs::write(path, format!("{PRELUDE}{script}")).unwrap();
+        let _ = std::fs::remove_file(self.cluster.dir().join("calls"));
+    }
+
+    /// The lines of a node's slurmd log that are ours, at a level above debug.
+    pub fn said(&self, node: &str) -> Vec<String> {
+        let log = self.cluster.slurmd_log(node);
+        let ours = log
+            .lines()
+            .filter(|l| l.contains("switch/lua") && !l.contains("debug"));
+        ours.map(str::to_owned).collect()
+    }
+
     /// Runs a command as the job user.
     pub fn run(&self, words: &[&str]) -> Output {
         self.cluster.user(words).output()
@@ -210,6 +226,23 @@ impl Site {
             .wait_for("the state directory to be empty", SOON, || {
                 self.records().is_empty()
             });
+    }
+
+    /// How many look-ups of one job slurmctld has answered.
+    pub fn look_ups(&self) -> u32 {
+        let out = self.cluster.root(&["sdiag"]).output();
+        out.stdout
+            .lines()
+            .find(|line| line.contains("REQUEST_JOB_INFO_SINGLE"))
+            .and_then(|line| {
+                line.split("count:")
+                    .nth(1)?
+                    .split_whitespace()
+                    .next()?
+                    .parse()
+                    .ok()
+            })
+            .unwrap_or(0)
     }
 
     pub fn state(&self, node: &str) -> String {

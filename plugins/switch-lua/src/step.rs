@@ -27,6 +27,8 @@ pub struct Step {
     pub record: Option<(Job, StepKey, StepRecord)>,
     /// Whether the step is refused, and by what (`None`: not by a function of the script).
     pub refused: Option<Option<Function>>,
+    /// Whether slurmctld answered; without it the step cannot be ended on its other nodes.
+    pub controller_answers: bool,
     /// The worker, between init and init_post_opt.
     worker: Option<(Worker, Loaded)>,
     /// Whether the script defines no step_init, as far as is known.
@@ -86,6 +88,7 @@ fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<S
         id,
         record: None,
         refused: None,
+        controller_answers: true,
         worker: None,
         no_init: false,
         owes_postfini: true,
@@ -150,6 +153,8 @@ fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<S
     if !errors.is_empty() {
         say::errors(errors);
         step.refuse(None, "the plugstack.conf line is wrong");
+        // No preinit, so no postfini.
+        step.record = None;
     }
     Some(step)
 }
@@ -203,6 +208,7 @@ impl Step {
             .flatten()
             .unwrap_or_default();
         if settings.on_lookup_failure == OnLookupFailure::Fail && !network.is_empty() {
+            self.controller_answers = false;
             self.refuse(
                 None,
                 format_args!("{error}, and SLURM_NETWORK says that it asked for one"),

@@ -25,8 +25,8 @@ pub fn deliver(settings: &Settings, step: &Step, cx: &TaskInitPrivilegedCx<'_>) 
     if cx.task_id().ok().flatten() == Some(0) {
         // From user_init on, errors reach the user as well as slurmd's log.
         spank::log::error(format_args!("{}", switch_lua_core::REFUSAL));
-        let normal = matches!(step.id, StepId::Normal(_));
-        if normal && settings.on_failure == OnFailure::Step {
+        let can_end = matches!(step.id, StepId::Normal(_)) && step.controller_answers;
+        if can_end && settings.on_failure == OnFailure::Step {
             let job_id = step.step.job_id;
             if let Err(error) = cx.controller().kill_step(job_id, step.id, SIGKILL) {
                 // The step may be over already: it is, if this is its only node.

@@ -127,6 +127,9 @@ pub enum Request {
         /// Its first argument.
         step: Step,
     },
+    /// End, and leave alone what the script has started. A worker whose requests just stop is killed
+    /// with all of that.
+    Finish,
 }
 
 /// A level of Slurm's log.
@@ -225,6 +228,11 @@ pub enum Reply {
         answer: Answer,
         /// The environment it asked for (step_init only).
         environment: Vec<Change>,
+    },
+    /// The process that runs the script has ended; said by its guard, as the last reply.
+    Ended {
+        /// How, such as `killed by signal 11`.
+        how: String,
     },
 }
 

@@ -1,19 +1,20 @@
 //! The plug-in's side of the worker process that runs the script.
 //!
-//! slurmstepd never runs Lua: the worker is a program of its own, in a process group of its own, and
-//! is killed with its children at the deadline. A crash of the worker is an answer like any other.
+//! slurmstepd never runs Lua: the worker is a program of its own. It leaves slurmstepd's family at
+//! once, since proctrack/linuxproc takes every descendant for a task and ends it with the job, in the
+//! middle of a postfini (measured on 22.05). So it is not our child; a guard process of its own kills
+//! it, with its children, when our end of the pipe closes: at the deadline, and when slurmstepd dies.
+//! A crash of the worker is an answer like any other.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::wire::{Answer, Change, Function, Identity, Level, Reply, Request, Step, Text};
 
@@ -68,9 +69,8 @@ pub struct Loaded {
     pub special_steps: bool,
 }
 
-/// A running worker with a loaded script.
+/// A running worker with a loaded script. Dropping it kills it.
 pub struct Worker {
-    child: Child,
     requests: Option<ChildStdin>,
     replies: ChildStdout,
     buffer: Vec<u8>,
@@ -89,7 +89,9 @@ impl Worker {
         log: LogSink<'_>,
     ) -> Result<(Worker, Loaded), Failure> {
         trusted(program)?;
-        let mut child = Command::new(program)
+        let not_started =
+            |why: String| Failure::NotStarted(format!("{}: {why}", program.display()));
+        let mut starter = Command::new(program)
             .env_clear()
             .env(
                 "PATH",
@@ -97,21 +99,21 @@ impl Worker {
             )
             .env("LC_ALL", "C.UTF-8")
             .current_dir("/")
-            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|e| Failure::NotStarted(format!("{}: {e}", program.display())))?;
-        let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::NotStarted("no pipe to it".into()));
+            .map_err(|e| not_started(e.to_string()))?;
+        let (requests, replies) = (starter.stdin.take(), starter.stdout.take());
+        // It has forked, and ends: the worker is a grandchild that has no parent any more.
+        let started = starter.wait().map_err(|e| not_started(e.to_string()))?;
+        let (Some(_), Some(replies), true) = (&requests, replies, started.success()) else {
+            return Err(not_started(format!("it ended with {started}")));
         };
-        let buffer = Vec::new();
         let mut worker = Worker {
-            child,
-            requests: Some(requests),
+            requests,
             replies,
-            buffer,
+            buffer: Vec::new(),
             timeout,
         };
         worker.never_block()?;
@@ -133,10 +135,7 @@ impl Worker {
                     special_steps,
                 },
             )),
-            Reply::NotLoaded { reason } => {
-                worker.finish();
-                Err(Failure::NotLoaded(reason))
-            }
+            Reply::NotLoaded { reason } => Err(Failure::NotLoaded(reason)),
             other => Err(Failure::Protocol(format!("{other:?}"))),
         }
     }
@@ -172,20 +171,9 @@ impl Worker {
     /// Lets the worker end. What the script left running in the background stays, as it does under
     /// a native slurmstepd.
     pub fn finish(mut self) {
-        self.requests = None;
         let deadline = Instant::now() + GOODBYE;
-        let mut rest = [0u8; 4096];
-        // Its end of the pipe closes when it ends.
-        while wait_for(&self.replies, PollFlags::IN, deadline) {
-            match self.replies.read(&mut rest) {
-                Ok(0) => {
-                    let _ = self.child.wait();
-                    return;
-                }
-                Ok(_) => {}
-                Err(error) if again(&error) => {}
-                Err(_) => break,
-            }
+        if self.send(&Request::Finish, deadline).is_ok() {
+            self.wait_for_end(deadline);
         }
     }
 
@@ -195,6 +183,7 @@ impl Worker {
             loop {
                 match self.receive(deadline)? {
                     Reply::Log { level, text } => log(level, &text),
+                    Reply::Ended { how } => return Err(Failure::Ended(how)),
                     reply => return Ok(reply),
                 }
             }
@@ -220,7 +209,8 @@ impl Worker {
                         return Err(Failure::TimedOut(self.timeout));
                     }
                 }
-                Err(_) => return Err(self.ended()),
+                // It has ended; how, its guard says.
+                Err(_) => return Ok(()),
             }
         }
         Ok(())
@@ -250,7 +240,7 @@ impl Worker {
                 )));
             }
             match self.replies.read(&mut chunk) {
-                Ok(0) => return Err(self.ended()),
+                Ok(0) => return Err(Failure::Ended("and its guard too".into())),
                 Ok(count) => self
                     .buffer
                     .extend_from_slice(chunk.get(..count).unwrap_or_default()),
@@ -262,19 +252,6 @@ impl Worker {
                 Err(error) => return Err(Failure::Ended(error.to_string())),
             }
         }
-    }
-
-    /// The worker closed its pipe: it has ended, or is about to.
-    fn ended(&mut self) -> Failure {
-        let deadline = Instant::now() + GOODBYE;
-        while Instant::now() < deadline {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Failure::Ended(describe(status)),
-                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-                Err(error) => return Failure::Ended(error.to_string()),
-            }
-        }
-        Failure::Ended("it closed its pipe".into())
     }
 
     fn never_block(&self) -> Result<(), Failure> {
@@ -290,27 +267,22 @@ impl Worker {
             .map_err(|e| Failure::NotStarted(format!("its pipes: {e}")))
     }
 
-    /// Kills the worker with its children, and reaps it.
+    /// Has the worker killed with its children, and waits until it is gone.
     fn kill(&mut self) {
         self.requests = None;
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // The worker is not reaped yet, so the number is still its group's. An error means that
-            // no process of the group is left.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let deadline = Instant::now() + GOODBYE;
-        // A killed process that sleeps in the kernel is not waited for longer than that.
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        self.wait_for_end(Instant::now() + GOODBYE);
     }
-}
 
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // Already reaped after `finish` and `kill`; otherwise it still has a call to make.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.kill();
+    /// Its end of the pipe closes when worker and guard have ended.
+    fn wait_for_end(&mut self, deadline: Instant) {
+        let mut rest = [0u8; 4096];
+        while wait_for(&self.replies, PollFlags::IN, deadline) {
+            match self.replies.read(&mut rest) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if again(&error) => {}
+                Err(_) => return,
+            }
         }
     }
 }
@@ -341,14 +313,6 @@ fn wait_for(pipe: &impl AsFd, flags: PollFlags, deadline: Instant) -> bool {
     }
 }
 
-fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => status.to_string(),
-    }
-}
-
 /// The worker runs as root, so nobody else may have written it.
 fn trusted(program: &Path) -> Result<(), Failure> {
     let refuse = |why: String| Failure::NotStarted(format!("{}: {why}", program.display()));
@@ -370,4 +334,27 @@ fn trusted(program: &Path) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Everything else is tested with the real worker, in its own package.
+    #[test]
+    fn a_worker_that_others_can_write_or_that_is_missing_is_not_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("worker");
+        std::fs::write(&path, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o775)).unwrap();
+        let start = |path: &Path| {
+            let limit = Duration::from_secs(5);
+            Worker::start(path, Path::new("/x"), limit, &mut |_, _| {})
+                .err()
+                .unwrap()
+                .to_string()
+        };
+        assert!(start(&path).contains("chmod go-w"));
+        assert!(start(Path::new("/no/worker")).contains("/no/worker"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(start(&path).contains("ended without an answer"));
+    }
+}

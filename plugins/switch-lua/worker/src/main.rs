@@ -2,8 +2,12 @@
 //!
 //! Requests come on standard input and replies go to standard output, one JSON value a line
 //! (`switch_lua_core::wire`). Both are moved away before the script is loaded, so whatever the script
-//! or a program it starts reads or writes there is /dev/null. The end of the requests ends the worker.
+//! or a program it starts reads or writes there is /dev/null.
+//!
+//! It forks twice: the process that slurmstepd started ends at once, so that the others are no
+//! descendants of slurmstepd; a guard stays and kills the worker if the plug-in's end of the pipe closes.
 
+mod guard;
 mod script;
 mod setup;
 
@@ -35,8 +39,9 @@ impl Replies {
 }
 
 fn main() -> ExitCode {
-    let (requests, replies) = match setup::pipes() {
-        Ok((requests, replies)) => (BufReader::new(requests), Rc::new(Replies(replies))),
+    let prepared = setup::pipes().and_then(|pipes| Ok((pipes, setup::part()?)));
+    let ((requests, replies), part) = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => {
             eprintln!(
                 "switch-lua-worker: {error}; it is started by spank_switch_lua.so and is of no use \
@@ -45,11 +50,22 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let replies = Rc::new(Replies(replies));
+    if let setup::Part::Guard(worker) = part {
+        guard::watch(worker, requests, &replies);
+    }
+    serve(BufReader::new(requests), &replies);
+    // Not by returning: closing the Lua state runs finalizers of the script, which nobody bounds.
+    setup::leave()
+}
+
+/// Answers requests until there are no more.
+fn serve(requests: BufReader<File>, replies: &Rc<Replies>) {
     let mut script: Option<Script> = None;
     for line in requests.lines() {
         let request = line.and_then(|line| Ok(serde_json::from_str::<Request>(&line)?));
         let reply = match (request, &script) {
-            (Ok(Request::Load { script: path }), None) => match Script::load(&path, &replies) {
+            (Ok(Request::Load { script: path }), None) => match Script::load(&path, replies) {
                 Ok((loaded, reply)) => {
                     script = Some(loaded);
                     reply
@@ -57,6 +73,7 @@ fn main() -> ExitCode {
                 Err(reason) => Reply::NotLoaded { reason },
             },
             (Ok(Request::Call { function, step }), Some(script)) => script.call(function, &step),
+            (Ok(Request::Finish), _) => return,
             (Ok(_), _) => Reply::NotLoaded {
                 reason: "asked out of order".into(),
             },
@@ -66,6 +83,4 @@ fn main() -> ExitCode {
         };
         replies.send(&reply);
     }
-    // Not by returning: closing the Lua state runs finalizers of the script, which nobody bounds.
-    setup::leave()
 }

@@ -98,7 +98,7 @@ impl Script {
             Defined::No => false,
             Defined::NotAFunction(kind) => {
                 let text =
-                    format!("{PREFIX}: {name} is a {kind} and not a function: it is not called");
+                    format!("{PREFIX}: {name} is of type {kind} and no function: it is not called");
                 self.say(Level::Error, &text);
                 false
             }
@@ -114,8 +114,7 @@ impl Script {
                 Some(other) => {
                     let kind = other.type_name();
                     let text = format!(
-                        "{PREFIX}: {SPECIAL_STEPS}: returned a {kind} and not a boolean: counts as \
-                         false"
+                        "{PREFIX}: {SPECIAL_STEPS}: returned {kind} and not a boolean: counts as false"
                     );
                     self.say(Level::Error, &text);
                     false

@@ -4,18 +4,19 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::fs::{FileType, fstat};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 
 /// Takes the two pipes away from standard input and output, and puts /dev/null there.
 ///
 /// # Errors
-/// If a descriptor is missing: the worker was started by hand.
+/// If standard input is no pipe: the worker was started by hand.
 pub fn pipes() -> io::Result<(File, File)> {
+    if FileType::from_raw_mode(fstat(io::stdin())?.st_mode) != FileType::Fifo {
+        return Err(io::Error::other("standard input is no pipe"));
+    }
     signals();
-    // The plug-in's process is gone: so is the use of an answer. What it started by then ends with
-    // the step's container.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -30,8 +31,43 @@ pub fn pipes() -> io::Result<(File, File)> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
-    fcntl_setfd(&null, FdFlags::CLOEXEC)?;
     Ok((requests.into(), replies.into()))
+}
+
+/// Which process this is after [`part`].
+pub enum Part {
+    /// The one that runs the script.
+    Worker,
+    /// The one that watches the worker, by its pid.
+    Guard(i32),
+}
+
+/// Leaves the family of slurmstepd, and splits into guard and worker, in a session of their own.
+///
+/// # Errors
+/// If a fork fails.
+pub fn part() -> io::Result<Part> {
+    if fork()? != 0 {
+        leave();
+    }
+    // The new process leads no group yet, so this cannot fail.
+    let _ = rustix::process::setsid();
+    match fork()? {
+        0 => {
+            // A guard that was killed by itself would leave nobody to keep the deadline.
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
+            Ok(Part::Worker)
+        }
+        worker => Ok(Part::Guard(worker)),
+    }
+}
+
+fn fork() -> io::Result<i32> {
+    // SAFETY: the process has one thread, so the child may do whatever the parent could.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(pid),
+    }
 }
 
 /// Ends the process without running anything more of the script.
