@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
@@ -91,7 +92,10 @@ impl Worker {
         trusted(program)?;
         let not_started =
             |why: String| Failure::NotStarted(format!("{}: {why}", program.display()));
-        let mut starter = Command::new(program)
+        // The starter is a descendant of slurmstepd until it has forked: a job that ends just now
+        // must not end it. It unblocks everything afterwards.
+        let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
+        let spawned = Command::new(program)
             .env_clear()
             .env(
                 "PATH",
@@ -102,8 +106,12 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn()
-            .map_err(|e| not_started(e.to_string()))?;
+            .spawn();
+        if let Ok(mask) = mask {
+            // The mask was valid a moment ago.
+            let _ = mask.thread_set_mask();
+        }
+        let mut starter = spawned.map_err(|e| not_started(e.to_string()))?;
         let (requests, replies) = (starter.stdin.take(), starter.stdout.take());
         // It has forked, and ends: the worker is a grandchild that has no parent any more.
         let started = starter.wait().map_err(|e| not_started(e.to_string()))?;

@@ -16,7 +16,6 @@ pub fn pipes() -> io::Result<(File, File)> {
     if FileType::from_raw_mode(fstat(io::stdin())?.st_mode) != FileType::Fifo {
         return Err(io::Error::other("standard input is no pipe"));
     }
-    signals();
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -52,6 +51,8 @@ pub fn part() -> io::Result<Part> {
     }
     // The new process leads no group yet, so this cannot fail.
     let _ = rustix::process::setsid();
+    // Not before: until here a signal to slurmstepd's descendants could have hit.
+    signals();
     match fork()? {
         0 => {
             // A guard that was killed by itself would leave nobody to keep the deadline.
@@ -76,8 +77,8 @@ pub fn leave() -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// slurmstepd blocks signals (SIGCHLD among them from 25.05 on), and Rust ignores SIGPIPE; a program
-/// that the script starts must find neither.
+/// The plug-in has blocked all signals for the start, slurmstepd blocks some itself (SIGCHLD from 25.05
+/// on), and Rust ignores SIGPIPE; a program that the script starts must find none of that.
 fn signals() {
     let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset fills the set, which sigprocmask then reads; SIG_DFL is a valid handler.
