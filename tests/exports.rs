@@ -65,10 +65,12 @@ const DATA: [&str; 4] = [
     "plugin_version",
     "spank_plugin_version",
 ];
-const HOOKS: [&str; 5] = [
+const HOOKS: [&str; 7] = [
     "slurm_spank_exit",
     "slurm_spank_init",
     "slurm_spank_init_post_opt",
+    "slurm_spank_task_exit",
+    "slurm_spank_task_init",
     "slurm_spank_task_init_privileged",
     "slurm_spank_task_post_fork",
 ];

@@ -82,6 +82,18 @@ fn a_negative_answer_there_drains_the_node() {
         .wait_for("the drain", SOON, || site.is_drained("node1"));
     site.wait_clean();
     assert_eq!(postfinis(&site), ["postfini step=0"]);
+    // The epilog's own lines are in slurmd's log, too.
+    let said = site.said("node1");
+    for words in [
+        "called now",
+        "returned -1 for step 1.0",
+        "so that Slurm drains node node1",
+    ] {
+        assert!(
+            said.iter().any(|line| line.contains(words)),
+            "{words}\n{said:#?}"
+        );
+    }
 }
 
 /// Slurm takes the result of an epilog whose slurmd is gone for success (DESIGN, section 2).

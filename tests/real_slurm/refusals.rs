@@ -158,16 +158,25 @@ fn each_refusing_node_tells_the_user_once() {
 /// `optional`: the same calls, and Slurm ignores the failure.
 #[test]
 fn with_optional_a_refused_step_runs() {
-    let site = site(&refusing("preinit", ".*"))
-        .optional()
-        .arguments("on_failure=task")
-        .start();
-    let out = site.run(&["srun", "--network=x", "echo", "ran"]);
+    let site = site(&refusing("preinit", ".*")).nodes(2).optional().start();
+    // The first task ends in failure long before the last one ends.
+    let command = "test $SLURM_PROCID = 0 && exit 3; sleep 2; echo ran";
+    let out = site.run(&[
+        "srun",
+        "-K0",
+        "--network=x",
+        "-N2",
+        "-n3",
+        "sh",
+        "-c",
+        command,
+    ]);
     assert_eq!(
         (out.code, out.stdout.as_str()),
-        (Some(0), "ran\n"),
+        (Some(3), "ran\nran\n"),
         "{}",
         out.stderr
     );
+    assert!(!out.stderr.contains(TEXT), "{}", out.stderr);
     nothing_drained_or_requeued(&site);
 }

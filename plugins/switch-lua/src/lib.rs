@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod epilog;
+mod look_up;
 mod place;
 mod run_in_job;
 mod say;
@@ -82,11 +83,17 @@ impl InitPostOpt for SwitchLua {
 }
 
 impl TaskInitPrivileged for SwitchLua {
-    fn task_init_privileged(&self, cx: TaskInitPrivilegedCx<'_>) -> Result<()> {
-        match &self.step {
-            Some(step) => task::deliver(&self.settings, step, &cx),
-            None => Ok(()),
+    fn task_init_privileged(&self, _cx: TaskInitPrivilegedCx<'_>) -> Result<()> {
+        self.step.as_ref().map_or(Ok(()), task::refuse)
+    }
+}
+
+impl TaskInit for SwitchLua {
+    fn task_init(&self, _cx: TaskInitCx<'_>) -> Result<()> {
+        if let Some(step) = &self.step {
+            task::goes_on(step);
         }
+        Ok(())
     }
 }
 
@@ -94,6 +101,15 @@ impl TaskPostFork for SwitchLua {
     fn task_post_fork(&mut self, cx: TaskPostForkCx<'_>) -> Result<()> {
         if let Some(step) = &self.step {
             task::note(step, &cx);
+        }
+        Ok(())
+    }
+}
+
+impl TaskExit for SwitchLua {
+    fn task_exit(&mut self, cx: TaskExitCx<'_>) -> Result<()> {
+        if let Some(step) = &mut self.step {
+            task::deliver(&self.settings, step, &cx);
         }
         Ok(())
     }
@@ -116,7 +132,24 @@ impl JobEpilog for SwitchLua {
 }
 
 #[cfg(feature = "epilog")]
-spank::plugin!(SwitchLua: Init + InitPostOpt + TaskInitPrivileged + TaskPostFork + Exit + JobEpilog);
+spank::plugin!(
+    SwitchLua: Init
+        + InitPostOpt
+        + TaskInitPrivileged
+        + TaskInit
+        + TaskPostFork
+        + TaskExit
+        + Exit
+        + JobEpilog
+);
 
 #[cfg(not(feature = "epilog"))]
-spank::plugin!(SwitchLua: Init + InitPostOpt + TaskInitPrivileged + TaskPostFork + Exit);
+spank::plugin!(
+    SwitchLua: Init
+        + InitPostOpt
+        + TaskInitPrivileged
+        + TaskInit
+        + TaskPostFork
+        + TaskExit
+        + Exit
+);

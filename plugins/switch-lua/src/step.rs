@@ -2,19 +2,20 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use spank::caps::{AskController, OnNode};
+use spank::caps::AskController;
 use spank::context::Remote;
+use spank::phase;
 use spank::prelude::*;
-use spank::{Controller, phase};
-use switch_lua_core::process::Process;
-use switch_lua_core::record::{Asked, Job, JobInfo, Known, StepKey, StepRecord, Store};
-use switch_lua_core::settings::{OnLookupFailure, Settings};
+use switch_lua_core::environment;
+use switch_lua_core::record::{Job, StepKey, StepRecord};
+use switch_lua_core::settings::Settings;
 use switch_lua_core::verdict::{Outcome, Verdict, decide, follows};
 use switch_lua_core::wire::{self, Answer, Change, Function};
 use switch_lua_core::worker::{Failure, Loaded, Worker};
-use switch_lua_core::{environment, special};
 
-use crate::{place, say, settle, sweep};
+use crate::look_up::{InitRemote, find};
+use crate::task::WentOn;
+use crate::{place, say, settle};
 
 /// The state of a managed step in its slurmstepd.
 pub struct Step {
@@ -25,8 +26,12 @@ pub struct Step {
     /// The job's record, and this step's name in it; `None` where no record is kept: batch and
     /// interactive steps, and steps that are refused because there can be no record.
     pub record: Option<(Job, StepKey, StepRecord)>,
-    /// Whether the step is refused, and by what (`None`: not by a function of the script).
-    pub refused: Option<Option<Function>>,
+    /// Whether the step is refused: its tasks are to fail.
+    pub refused: bool,
+    /// Whether the user was told of the refusal.
+    pub delivered: bool,
+    /// Whether refused tasks go on; made with the refusal.
+    pub went_on: Option<WentOn>,
     /// Whether slurmctld answered; without it the step cannot be ended on its other nodes.
     pub controller_answers: bool,
     /// The worker, between init and init_post_opt.
@@ -39,13 +44,11 @@ pub struct Step {
     pid: u32,
 }
 
-type InitRemote<'h> = Handle<'h, phase::Init, Remote>;
-
 /// `slurm_spank_init` of slurmstepd: `None` for a step that does not concern us.
 pub fn begin(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<Step> {
     // Before it is known that the step is managed, a fault of ours must not hurt it.
     let mut step = guarded(|| find(settings, errors, cx))??;
-    if step.refused.is_none() && step.record.is_some() {
+    if !step.refused && step.record.is_some() {
         step.protect(|step| step.preinit(settings));
     }
     Some(step)
@@ -56,187 +59,52 @@ fn guarded<R>(code: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(code)).ok()
 }
 
-/// Looks the job up, and opens the step's record.
-fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<Step> {
-    let ids = cx
-        .step_id()
-        .and_then(|id| Ok((id, cx.job_id()?, cx.uid()?)));
-    let (id, job_id, uid) = match ids {
-        Ok(ids) => ids,
-        Err(error) => {
-            say::error(format_args!("{error}: this step runs without switch.lua"));
-            return None;
-        }
-    };
-    let step_id = match id {
-        StepId::Normal(number) => wire::StepId::Number(number),
-        StepId::Batch | StepId::Interactive if special::is_named_in(&place::script(settings)) => {
-            wire::StepId::Name(id.to_string())
-        }
-        _ => return None,
-    };
-    let mut step = Step {
-        step: wire::Step {
-            job_id,
-            partition: None,
-            network: None,
-            sluid: None,
-            step_id,
-            node: String::new(),
-            orphans: None,
-        },
-        id,
-        record: None,
-        refused: None,
-        controller_answers: true,
-        worker: None,
-        no_init: false,
-        owes_postfini: true,
-        pid: std::process::id(),
-    };
-    let restarts = restart_count(cx);
-    let mut asked = false;
-    let mut ask = || {
-        asked = true;
-        ask_controller(&cx.controller(), job_id)
-    };
-    let store = place::node().and_then(|node| {
-        let store = Store::open(&settings.state_dir, &node).map_err(|e| e.to_string());
-        step.step.node = node;
-        store
-    });
-    let known = match &store {
-        Ok(store) => store
-            .look_up(job_id, restarts, &mut ask, &mut say::problem)
-            .map_err(|problem| problem.to_string()),
-        Err(problem) => Err(problem.clone()),
-    };
-    match known {
-        Ok(Known::Unmanaged) => {
-            say::debug(format_args!("job {job_id} did not ask for --network"));
-            if let (true, Ok(store)) = (asked, &store) {
-                sweep::run(settings, store, job_id, &cx.controller());
-            }
-            return None;
-        }
-        Ok(Known::Failed(error)) => return step.not_looked_up(settings, cx, &error),
-        Ok(Known::Managed(job)) => {
-            if let Some(info) = &job.info {
-                step.step.know(info);
-            }
-            let run = job
-                .info
-                .as_ref()
-                .map_or(restarts, |info| info.restart_count);
-            if let StepId::Normal(number) = id {
-                let record = StepRecord::open(Process::this(), uid);
-                step.record = Some((job, StepKey { run, step: number }, record));
-            }
-            if let (true, Ok(store)) = (asked, &store) {
-                sweep::run(settings, store, job_id, &cx.controller());
-            }
-        }
-        // Without a record nobody would know that a postfini is owed. If the job is managed its
-        // step fails, and any other one goes on.
-        Err(problem) => match ask_controller(&cx.controller(), job_id) {
-            Ok(Asked::Unmanaged { .. }) => {
-                say::debug(format_args!("record {problem}; job {job_id} needs none"));
-                return None;
-            }
-            Ok(Asked::Managed(_)) => step.refuse(None, format_args!("record {problem}")),
-            Err(error) => {
-                say::problem(switch_lua_core::record::Problem(problem));
-                return step.not_looked_up(settings, cx, &error);
-            }
-        },
-    }
-    if !errors.is_empty() {
-        say::errors(errors);
-        step.refuse(None, "the plugstack.conf line is wrong");
-        // No preinit, so no postfini.
-        step.record = None;
-    }
-    Some(step)
-}
-
-/// How often the job was requeued, as its environment says; absent in a first run.
-fn restart_count<P>(cx: &Handle<'_, P, Remote>) -> u32
-where
-    (P, Remote): OnNode,
-{
-    cx.getenv(b"SLURM_RESTART_COUNT")
-        .ok()
-        .flatten()
-        .and_then(|text| {
-            std::str::from_utf8(&text)
-                .ok()
-                .and_then(|text| text.parse().ok())
-        })
-        .unwrap_or(0)
-}
-
-fn ask_controller(controller: &Controller<'_>, job_id: u32) -> Result<Asked> {
-    let record = controller.load_job(job_id)?;
-    let Some(network) = record.network else {
-        return Ok(Asked::Unmanaged {
-            restart_count: record.restart_count,
-        });
-    };
-    let mut info = JobInfo::new(job_id, record.restart_count, record.start_time);
-    info.sluid = record.sluid;
-    info.partition = record.partition.map(wire::Text::from);
-    info.network = Some(network.into());
-    Ok(Asked::Managed(info))
-}
-
 impl Step {
+    /// A step of which nothing is known yet.
+    pub fn new(job_id: u32, id: StepId, step_id: wire::StepId) -> Step {
+        Step {
+            step: wire::Step {
+                job_id,
+                partition: None,
+                network: None,
+                sluid: None,
+                step_id,
+                node: String::new(),
+                orphans: None,
+            },
+            id,
+            record: None,
+            refused: false,
+            delivered: false,
+            went_on: None,
+            controller_answers: true,
+            worker: None,
+            no_init: false,
+            owes_postfini: true,
+            pid: std::process::id(),
+        }
+    }
+
     /// The step as it is named in the log.
     pub fn name(&self) -> String {
         format!("step {}.{}", self.step.job_id, self.id)
     }
 
-    /// slurmctld gave no answer: `on_lookup_failure=` and the job's own word decide.
-    fn not_looked_up(
-        mut self,
-        settings: &Settings,
-        cx: &InitRemote<'_>,
-        error: &Error,
-    ) -> Option<Step> {
-        let network = cx
-            .getenv(b"SLURM_NETWORK")
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        if settings.on_lookup_failure == OnLookupFailure::Fail && !network.is_empty() {
-            self.controller_answers = false;
-            self.refuse(
-                None,
-                format_args!("{error}, and SLURM_NETWORK says that it asked for one"),
-            );
-            return Some(self);
-        }
-        say::error(format_args!(
-            "{}: {error}: it is not known whether the job asked for --network, the step goes on \
-             without switch.lua",
-            self.name()
-        ));
-        None
-    }
-
     /// Remembers that the step is to fail; `task_init_privileged` delivers it.
-    fn refuse(&mut self, by: Option<Function>, why: impl std::fmt::Display) {
+    pub fn refuse(&mut self, why: impl std::fmt::Display) {
         say::error(format_args!(
             "{}: {}: {why}",
             self.name(),
             switch_lua_core::REFUSAL
         ));
-        self.refused = Some(by);
+        self.refused = true;
+        self.went_on = WentOn::new();
     }
 
     /// Runs code that concerns this step; a panic of ours refuses the step.
     fn protect(&mut self, code: impl FnOnce(&mut Step)) {
         if guarded(|| code(self)).is_none() {
-            self.refuse(None, "a fault of the plug-in, see the line before");
+            self.refuse("a fault of the plug-in, see the line before");
         }
     }
 
@@ -250,7 +118,7 @@ impl Step {
             .map_or(Ok(()), |(job, key, record)| job.write_step(*key, record));
         if let Err(problem) = noted {
             self.record = None;
-            self.refuse(None, format_args!("record {problem}"));
+            self.refuse(format_args!("record {problem}"));
             return;
         }
         let (mut worker, loaded) = match start(settings) {
@@ -268,7 +136,7 @@ impl Step {
                 return;
             }
         }
-        if self.refused.is_some() || self.no_init {
+        if self.refused || self.no_init {
             worker.finish();
         } else {
             self.worker = Some((worker, loaded));
@@ -277,7 +145,7 @@ impl Step {
 
     /// `slurm_spank_init_post_opt` of slurmstepd.
     pub fn init(&mut self, settings: &Settings, cx: &mut Handle<'_, phase::InitPostOpt, Remote>) {
-        if self.refused.is_none() && !self.no_init {
+        if !self.refused && !self.no_init {
             self.protect(|step| step.step_init(settings, cx));
         }
         // Also after a panic: no worker outlives this hook.
@@ -303,7 +171,7 @@ impl Step {
         if alive {
             worker.finish();
         }
-        if self.refused.is_none() {
+        if !self.refused {
             apply(&changes, cx);
         }
     }
@@ -311,7 +179,7 @@ impl Step {
     /// The script cannot be used at all.
     fn unusable(&mut self, function: Function, failure: &Failure) {
         if decide(function, Outcome::Unusable) == Verdict::RefuseStep {
-            self.refuse(None, failure);
+            self.refuse(failure);
         }
         if function == Function::StepPreinit {
             self.close();
@@ -326,7 +194,7 @@ impl Step {
     ) -> (Vec<Change>, bool) {
         let (answer, changes, alive) = settle::answer(&self.name(), function, called);
         if decide(function, answer) == Verdict::RefuseStep {
-            self.refuse(Some(function), format_args!("{} said so", function.name()));
+            self.refuse(format_args!("{} said so", function.name()));
             if !follows(function, Function::StepPostfini) {
                 self.close();
             }

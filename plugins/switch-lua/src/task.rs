@@ -1,5 +1,6 @@
 //! The hooks around tasks: a refusal is delivered, and the tasks are noted for the epilog.
 
+use rustix::event::{EventfdFlags, eventfd};
 use spank::prelude::*;
 use switch_lua_core::process::Process;
 use switch_lua_core::settings::{OnFailure, Settings};
@@ -11,30 +12,76 @@ use crate::step::Step;
 /// `SIGKILL`; srun's own cleaning up of a step uses the same.
 const SIGKILL: u16 = 9;
 
-/// `slurm_spank_task_init_privileged`: fails each task of a refused step. The first one of the node
-/// tells the user, and ends the step on its other nodes, where tasks would wait for this one.
-pub fn deliver(settings: &Settings, step: &Step, cx: &TaskInitPrivilegedCx<'_>) -> Result<()> {
-    let verdict = if step.refused.is_some() {
+/// Tells slurmstepd whether a task of a refused step went on all the same: Slurm does not say whether
+/// our line is `optional`, and then the step must be left alone.
+pub struct WentOn(std::os::fd::OwnedFd);
+
+impl WentOn {
+    /// Made before the tasks are forked; `None` if there is no descriptor left.
+    pub fn new() -> Option<WentOn> {
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .ok()
+            .map(WentOn)
+    }
+
+    fn set(&self) {
+        // Full only after 2^64 tasks; a failure costs an optional step its life, and no more.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    fn is_set(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0u8; 8]).is_ok_and(|read| {
+            // Put back for the next task that asks.
+            self.set();
+            read > 0
+        })
+    }
+}
+
+/// `slurm_spank_task_init_privileged`, in each task: fails the tasks of a refused step.
+pub fn refuse(step: &Step) -> Result<()> {
+    let verdict = if step.refused {
         Verdict::RefuseStep
     } else {
         Verdict::GoOn
     };
-    if !reports_failure(Hook::TaskInitPrivileged, verdict) {
-        return Ok(());
+    if reports_failure(Hook::TaskInitPrivileged, verdict) {
+        Err(Error::Reported)
+    } else {
+        Ok(())
     }
-    if cx.task_id().ok().flatten() == Some(0) {
-        // From user_init on, errors reach the user as well as slurmd's log.
-        spank::log::error(format_args!("{}", switch_lua_core::REFUSAL));
-        let can_end = matches!(step.id, StepId::Normal(_)) && step.controller_answers;
-        if can_end && settings.on_failure == OnFailure::Step {
-            let job_id = step.step.job_id;
-            if let Err(error) = cx.controller().kill_step(job_id, step.id, SIGKILL) {
-                // The step may be over already: it is, if this is its only node.
-                say::debug(format_args!("{}: {error}", step.name()));
-            }
+}
+
+/// `slurm_spank_task_init`, in each task: a refused one gets here only if Slurm ignores our failure.
+pub fn goes_on(step: &Step) {
+    if let (true, Some(went_on)) = (step.refused, &step.went_on) {
+        went_on.set();
+    }
+}
+
+/// `slurm_spank_task_exit`, in slurmstepd: after the first refused task of the node, tells the user,
+/// and ends the step on its other nodes, where tasks would wait for this one.
+pub fn deliver(settings: &Settings, step: &mut Step, cx: &TaskExitCx<'_>) {
+    if !step.refused || std::mem::replace(&mut step.delivered, true) {
+        return;
+    }
+    if step.went_on.as_ref().is_some_and(WentOn::is_set) {
+        say::info(format_args!(
+            "{}: goes on, its plugstack.conf line is optional",
+            step.name()
+        ));
+        return;
+    }
+    // From user_init on, errors reach the user as well as slurmd's log.
+    spank::log::error(format_args!("{}", switch_lua_core::REFUSAL));
+    let can_end = matches!(step.id, StepId::Normal(_)) && step.controller_answers;
+    if can_end && settings.on_failure == OnFailure::Step {
+        let job_id = step.step.job_id;
+        if let Err(error) = cx.controller().kill_step(job_id, step.id, SIGKILL) {
+            // The step may be over already: it is, if this is its only node.
+            say::debug(format_args!("{}: {error}", step.name()));
         }
     }
-    Err(Error::Reported)
 }
 
 /// `slurm_spank_task_post_fork`: notes the task, in case its slurmstepd dies before it.

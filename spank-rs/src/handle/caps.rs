@@ -42,6 +42,7 @@ impl AskController for (phase::InitPostOpt, Remote) {}
 impl AskController for (phase::TaskInitPrivileged, Remote) {}
 impl AskController for (phase::TaskInit, Remote) {}
 impl AskController for (phase::TaskPostFork, Remote) {}
+impl AskController for (phase::TaskExit, Remote) {}
 impl AskController for (phase::Exit, Remote) {}
 impl AskController for (phase::JobProlog, JobScript) {}
 impl AskController for (phase::JobEpilog, JobScript) {}

@@ -95,18 +95,22 @@ pub enum Hook {
     Init,
     InitPostOpt,
     TaskInitPrivileged,
+    TaskInit,
     TaskPostFork,
+    TaskExit,
     Exit,
     JobEpilog,
 }
 
 impl Hook {
     /// All of them.
-    pub const ALL: [Hook; 6] = [
+    pub const ALL: [Hook; 8] = [
         Hook::Init,
         Hook::InitPostOpt,
         Hook::TaskInitPrivileged,
+        Hook::TaskInit,
         Hook::TaskPostFork,
+        Hook::TaskExit,
         Hook::Exit,
         Hook::JobEpilog,
     ];
