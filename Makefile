@@ -47,7 +47,7 @@ check: ## form: formatting, lints, documentation, a build without Slurm's header
 ring1: ## unit, property and compile-fail tests, the worker, the command
 	.ci/install test
 	$(CARGO) test --workspace --exclude slurm-test-cluster --exclude spank-tools
-	$(CARGO) test -p spank-tools --bins --test cli --test exports --test tidy
+	$(CARGO) test -p spank-tools --bins --test cli --test exports --test requirements --test tidy
 
 ring4: ## the plug-ins on a real Slurm
 	.ci/install test

@@ -19,7 +19,7 @@ fn only_managed_steps_fail(site: &Site, words: &[&str]) {
     let log = site.cluster.since(&mark).slurmd("node1").to_owned();
     let lines = log
         .lines()
-        .filter(|l| l.contains("error:") && words.iter().all(|w| l.contains(w)));
+        .filter(|l| l.contains("error: switch/lua: ") && words.iter().all(|w| l.contains(w)));
     assert_eq!(lines.count(), 1, "lines with {words:?}\n{log}");
     everything_else_goes_on(site);
     assert_eq!(site.functions(), Vec::<String>::new(), "{words:?}");

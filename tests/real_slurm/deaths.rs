@@ -1,15 +1,23 @@
 //! slurmstepd dies, or never comes to its exit hook: postfini runs all the same, once.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::compiled::Compiled;
 use crate::site::{ALL_ZERO, SOON, Setup, Site, site};
 
+/// A command that sleeps and that no other test on this machine uses.
+fn marker() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("sleep 6{:08}{number:02}", std::process::id())
+}
+
 /// Notes, in postfini, whether the step's task still lives.
-fn watching(answer: &str) -> String {
+fn watching(marker: &str, answer: &str) -> String {
     let zero = "note(\"postfini\", step, info) return 0 end";
     let watch = format!(
-        "local alive = os.execute('pgrep -f \"sleep 61234$\" >/dev/null')\n\
+        "local alive = os.execute('pgrep -f \"{marker}$\" >/dev/null')\n\
          note((alive == true or alive == 0) and \"too_early\" or \"postfini\", step, info)\n\
          {answer} end"
     );
@@ -17,17 +25,17 @@ fn watching(answer: &str) -> String {
 }
 
 /// Starts a step that sleeps, kills its slurmstepd, and ends the job.
-fn kill_stepd(setup: Setup) -> Site {
+fn kill_stepd(marker: &str, setup: Setup) -> Site {
     let site = setup.start();
     let job = site.cluster.sbatch(
-        "#!/bin/sh\nsrun sh -c 'trap \"\" TERM; sleep 61234 & wait'\nsleep 600\n",
+        &format!("#!/bin/sh\nsrun sh -c 'trap \"\" TERM; {marker} & wait'\nsleep 600\n"),
         &["--network=x"],
     );
     site.cluster.wait_for("the task", SOON, || {
         site.cluster
             .processes_of_user()
             .iter()
-            .any(|(_, title)| title == "sleep 61234")
+            .any(|(_, title)| title == marker)
     });
     let stepd = site
         .cluster
@@ -55,7 +63,9 @@ fn postfinis(site: &Site) -> Vec<String> {
 
 /// SW-009, SW-226, SW-228: by the epilog, after the tasks are dead.
 pub fn killed_slurmstepd(cgroup: bool) {
-    let site = kill_stepd(site(&watching("return 0")).with(|b| b.cgroup(cgroup)));
+    let marker = marker();
+    let setup = site(&watching(&marker, "return 0")).with(|b| b.cgroup(cgroup));
+    let site = kill_stepd(&marker, setup);
     site.wait_clean();
     assert_eq!(postfinis(&site), ["postfini step=0"]);
     let last = site.calls().pop().unwrap();
@@ -77,7 +87,8 @@ fn a_killed_slurmstepd_gets_its_postfini_from_the_epilog() {
 
 #[test]
 fn a_negative_answer_there_drains_the_node() {
-    let site = kill_stepd(site(&watching("return -1")));
+    let marker = marker();
+    let site = kill_stepd(&marker, site(&watching(&marker, "return -1")));
     site.cluster
         .wait_for("the drain", SOON, || site.is_drained("node1"));
     site.wait_clean();
@@ -102,7 +113,8 @@ fn an_epilog_whose_slurmd_is_gone_drains_by_itself() {
     let slow = "local f = io.open(DIR .. '/in_epilog', 'w') f:close()\n\
                 while not io.open(DIR .. '/go') do os.execute('sleep 0.05') end\n\
                 return -1";
-    let site = kill_stepd(site(&watching(slow)));
+    let marker = marker();
+    let site = kill_stepd(&marker, site(&watching(&marker, slow)));
     site.cluster.wait_for("the epilog", SOON, || {
         site.cluster.dir().join("in_epilog").exists()
     });
@@ -123,7 +135,7 @@ fn an_epilog_whose_slurmd_is_gone_drains_by_itself() {
 /// Slurm skips every exit hook when a required plug-in fails in init.
 pub fn neighbour_fails_in_init(cgroup: bool) {
     let neighbour = Compiled::new("fails_in_init", &[]);
-    let site = site(&watching("return 0"))
+    let site = site(&watching(&marker(), "return 0"))
         .plugstack(&neighbour.required())
         .with(|b| b.cgroup(cgroup))
         .start();

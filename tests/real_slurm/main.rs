@@ -16,5 +16,6 @@ mod deaths;
 mod drains;
 mod environment;
 mod example;
+mod moments;
 mod refusals;
 mod site;

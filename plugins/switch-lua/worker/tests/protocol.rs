@@ -273,3 +273,19 @@ fn started_by_hand_it_says_what_it_is_for() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("started by spank_switch_lua.so"));
     assert!(out.stdout.is_empty());
 }
+
+/// SW-199.
+#[test]
+fn a_script_gets_the_sluid_where_slurm_has_one() {
+    let script = script(
+        "function slurm_switch_step_preinit(step) return step.sluid == 's0000000000001' and 0 or -1 end",
+    );
+    let (mut worker, _) = script.start(LONG).unwrap();
+    let with_sluid = Step {
+        sluid: Some("s0000000000001".into()),
+        ..step()
+    };
+    let called = worker.call(Function::StepPreinit, &with_sluid, &mut |_, _| {});
+    assert_eq!(called.unwrap().0, Answer::Zero);
+    worker.finish();
+}
