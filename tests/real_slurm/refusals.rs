@@ -22,11 +22,11 @@ fn nothing_drained_or_requeued(site: &Site) {
     site.wait_clean();
     for node in site.cluster.node_names() {
         assert!(
-            site.state(&node).starts_with("IDLE"),
+            site.state(node).starts_with("IDLE"),
             "{node}: {}",
-            site.state(&node)
+            site.state(node)
         );
-        assert!(!site.is_drained(&node), "{node}");
+        assert!(!site.is_drained(node), "{node}");
     }
 }
 
