@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
+VERSION := $(shell sed -n '/workspace.package/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 DESTDIR ?=
 # Where Slurm looks for plug-ins: PluginDir of slurm.conf.
 PLUGIN_DIR ?= $(shell for d in /usr/lib/$$(gcc -dumpmachine 2>/dev/null)/slurm-wlm \
@@ -63,7 +64,8 @@ install: all ## PLUGIN_DIR and PREFIX say where; existing configuration is left 
 	install -d $(DESTDIR)$(PLUGIN_DIR) $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/spank
 	# Under other names first: a running daemon may load the file at any moment.
 	install -m 755 target/release/switch-lua-worker $(DESTDIR)$(PLUGIN_DIR)/.switch-lua-worker.new
-	mv -f $(DESTDIR)$(PLUGIN_DIR)/.switch-lua-worker.new $(DESTDIR)$(PLUGIN_DIR)/switch-lua-worker
+	mv -f $(DESTDIR)$(PLUGIN_DIR)/.switch-lua-worker.new \
+		$(DESTDIR)$(PLUGIN_DIR)/switch-lua-worker-$(VERSION)
 	install -m 644 target/release/libspank_switch_lua.so $(DESTDIR)$(PLUGIN_DIR)/.spank_switch_lua.new
 	mv -f $(DESTDIR)$(PLUGIN_DIR)/.spank_switch_lua.new $(DESTDIR)$(PLUGIN_DIR)/spank_switch_lua.so
 	install -m 755 target/release/spank $(DESTDIR)$(PREFIX)/bin/spank

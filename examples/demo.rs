@@ -32,12 +32,7 @@ struct Scene {
 const SCENES: [Scene; 4] = [
     Scene {
         title: "A step is set up, gets an environment, and is torn down",
-        command: &[
-            "srun",
-            "--network=switchlua:env",
-            "printenv",
-            "SWITCHLUA_TEXT",
-        ],
+        command: &["srun", "--network=switchlua:env", "printenv", "SWITCHLUA_TEXT"],
         shows: "set by switch.lua",
         succeeds: true,
         calls: &["step_preinit", "step_init", "step_postfini"],
@@ -53,13 +48,7 @@ const SCENES: [Scene; 4] = [
     },
     Scene {
         title: "The teardown fails: the job succeeds, the node is drained",
-        command: &[
-            "salloc",
-            "--network=switchlua:postfini_fail",
-            "srun",
-            "echo",
-            "hello",
-        ],
+        command: &["salloc", "--network=switchlua:postfini_fail", "srun", "echo", "hello"],
         shows: "hello",
         succeeds: true,
         calls: &["step_preinit", "step_init", "step_postfini"],
@@ -76,9 +65,8 @@ const SCENES: [Scene; 4] = [
 ];
 
 fn main() -> ExitCode {
-    let paint = Paint {
-        on: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
+    let paint =
+        Paint { on: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() };
     let cluster = match start() {
         Ok(cluster) => cluster,
         Err(why) => {
@@ -114,10 +102,7 @@ fn start() -> Result<Cluster, String> {
         .start()
         .map_err(|error| format!("{error:?}"))?;
     let version = cluster.root(&["sinfo", "--version"]).output();
-    println!(
-        "{} is running, with this line in plugstack.conf:",
-        version.stdout.trim()
-    );
+    println!("{} is running, with this line in plugstack.conf:", version.stdout.trim());
     let dir = cluster.dir().to_string_lossy();
     println!("  {}\n", line.trim_end().replace("{dir}", &dir));
     Ok(cluster)
@@ -174,10 +159,7 @@ fn play(cluster: &Cluster, number: u32, scene: &Scene, paint: &Paint) -> Result<
     row("node", &[state]);
     scene.verify(&out, &ours, &node)?;
     if scene.drains {
-        row(
-            "",
-            &["back with: scontrol update nodename=node1 state=resume".to_owned()],
-        );
+        row("", &["back with: scontrol update nodename=node1 state=resume".to_owned()]);
         cluster.resume(NODE);
     }
     println!();
@@ -287,10 +269,6 @@ impl Paint {
     }
 
     fn with(&self, code: &str, text: &str) -> String {
-        if self.on {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }

@@ -16,11 +16,8 @@ use switch_lua_core::wire::{Function, SPECIAL_STEPS};
 use crate::cli::Check;
 
 /// The functions that run on the controller; those of the nodes stand in `switch_lua_core::wire`.
-const CONTROLLER: [&str; 3] = [
-    "slurm_switch_job_start",
-    "slurm_switch_job_complete",
-    "slurm_switch_block_job_complete",
-];
+const CONTROLLER: [&str; 3] =
+    ["slurm_switch_job_start", "slurm_switch_job_complete", "slurm_switch_block_job_complete"];
 
 /// The memory that the worker gives a script.
 const MEMORY_LIMIT: usize = 512 << 20;
@@ -41,11 +38,7 @@ struct Finding {
 
 impl Finding {
     fn new(line: Option<u32>, what: impl Into<String>, mend: impl Into<String>) -> Finding {
-        Finding {
-            line,
-            what: what.into(),
-            mend: mend.into(),
-        }
+        Finding { line, what: what.into(), mend: mend.into() }
     }
 }
 
@@ -73,10 +66,7 @@ pub fn run(arguments: &Check) -> ExitCode {
     let mut owners = vec![0];
     owners.extend(&arguments.owners);
     let trust = Trust { owners };
-    let settings = Settings {
-        prefix: PREFIX.to_owned(),
-        memory_limit: Some(MEMORY_LIMIT),
-    };
+    let settings = Settings { prefix: PREFIX.to_owned(), memory_limit: Some(MEMORY_LIMIT) };
     let engine = match Engine::new(settings, Rc::new(Silent)) {
         Ok(engine) => engine,
         Err(error) => {
@@ -177,18 +167,12 @@ fn read_untrusted(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("not a regular file"));
     }
     let mut source = Vec::new();
-    std::fs::File::open(path)?
-        .take(MAX_SCRIPT)
-        .read_to_end(&mut source)?;
+    std::fs::File::open(path)?.take(MAX_SCRIPT).read_to_end(&mut source)?;
     Ok(source)
 }
 
 fn unreadable(cause: &str) -> Finding {
-    Finding::new(
-        None,
-        format!("cannot be read: {cause}"),
-        "check it as a user who may read it",
-    )
+    Finding::new(None, format!("cannot be read: {cause}"), "check it as a user who may read it")
 }
 
 /// What the plug-in would say, in two parts.
@@ -210,9 +194,7 @@ fn explain(error: &LoadError) -> Finding {
             finding("was changed while it was read".into(), "check it again")
         }
         LoadError::NotAFile { kind, .. } => finding(format!("is a {kind}"), "name the script"),
-        LoadError::Owner {
-            path, place, uid, ..
-        } => Finding::new(
+        LoadError::Owner { path, place, uid, .. } => Finding::new(
             None,
             format!("{} is owned by uid {uid}", it(path, place)),
             format!("chown it to root, or allow its owner here with --owner {uid}"),
@@ -222,14 +204,12 @@ fn explain(error: &LoadError) -> Finding {
             let what = format!("{it} has mode {mode:04o}, so that others can change it");
             finding(what, "chmod go-w it, or install the script elsewhere")
         }
-        LoadError::Links { .. } => finding(
-            "too many symbolic links lead to it".into(),
-            "name the file itself",
-        ),
-        LoadError::TooLarge { limit, .. } => finding(
-            format!("is larger than {limit} bytes"),
-            "keep its data in another file",
-        ),
+        LoadError::Links { .. } => {
+            finding("too many symbolic links lead to it".into(), "name the file itself")
+        }
+        LoadError::TooLarge { limit, .. } => {
+            finding(format!("is larger than {limit} bytes"), "keep its data in another file")
+        }
         LoadError::Binary { .. } => {
             finding("is a precompiled chunk".into(), "install the source text")
         }
@@ -272,10 +252,7 @@ mod tests {
             line: Some(7),
             message: "'=' expected".into(),
         };
-        let report = Report {
-            findings: vec![explain(&error)],
-            ..Report::default()
-        };
+        let report = Report { findings: vec![explain(&error)], ..Report::default() };
         let (lines, code) = present(Path::new("s\x1b.lua"), &report);
         assert_eq!(
             lines,
@@ -287,11 +264,8 @@ mod tests {
     #[test]
     fn what_could_not_be_checked_weighs_more_than_what_was_found() {
         let finding = || Finding::new(None, "a", "b");
-        let report = Report {
-            findings: vec![finding()],
-            unchecked: Some(finding()),
-            remark: String::new(),
-        };
+        let report =
+            Report { findings: vec![finding()], unchecked: Some(finding()), remark: String::new() };
         assert_eq!(present(Path::new("s"), &report), ("s: a; b\n".into(), 2));
     }
 

@@ -6,12 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 /// The crate's version and the release of Slurm it was built for.
-const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    " (for Slurm ",
-    env!("SPANK_BUILT_FOR_SLURM"),
-    ")"
-);
+const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (for Slurm ", env!("SPANK_BUILT_FOR_SLURM"), ")");
 
 /// The command line.
 #[derive(Debug, Parser)]

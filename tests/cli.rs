@@ -1,10 +1,5 @@
 //! The command `spank` as a person runs it: what it prints, and its exit codes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
@@ -50,10 +45,7 @@ struct Output {
 }
 
 fn spank(words: &[&str]) -> Output {
-    let out = Command::new(env!("CARGO_BIN_EXE_spank"))
-        .args(words)
-        .output()
-        .unwrap();
+    let out = Command::new(env!("CARGO_BIN_EXE_spank")).args(words).output().unwrap();
     Output {
         code: out.status.code(),
         stdout: String::from_utf8(out.stdout).unwrap(),
@@ -151,8 +143,7 @@ fn a_script_that_others_can_write_is_refused() {
     let out = check(&dir, &path);
     assert_eq!(out.code, Some(1));
     assert!(
-        out.stdout
-            .contains(" it has mode 0664, so that others can change it; chmod go-w it"),
+        out.stdout.contains(" it has mode 0664, so that others can change it; chmod go-w it"),
         "{}",
         out.stdout
     );
@@ -202,12 +193,7 @@ fn what_cannot_be_checked_is_2_and_the_others_are_checked() {
     let expected =
         format!("{missing}: cannot be found: No such file or directory; correct the path\n");
     assert_eq!(out.stderr, expected);
-    for wrong in [
-        &["check"][..],
-        &[],
-        &["check", "--owner", "me", path],
-        &["chekc"],
-    ] {
+    for wrong in [&["check"][..], &[], &["check", "--owner", "me", path], &["chekc"]] {
         assert_eq!(spank(wrong).code, Some(2), "{wrong:?}");
     }
 }
@@ -228,8 +214,5 @@ fn the_version_names_the_release_of_slurm() {
     let (version, slurm) = rest.split_once(" (for Slurm ").unwrap();
     assert_eq!(version, env!("CARGO_PKG_VERSION"));
     let release = slurm.strip_suffix(")\n").unwrap();
-    assert!(
-        release.split('.').all(|part| part.parse::<u32>().is_ok()),
-        "{release}"
-    );
+    assert!(release.split('.').all(|part| part.parse::<u32>().is_ok()), "{release}");
 }

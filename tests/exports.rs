@@ -1,10 +1,5 @@
 //! What the built plug-in exports, what it needs, and what it does not need.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,39 +8,20 @@ use std::process::Command;
 fn build(flags: &[&str], folder: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let built = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--quiet",
-            "--release",
-            "-p",
-            "spank-switch-lua",
-            "--target-dir",
-        ])
+        .args(["build", "--quiet", "--release", "-p", "spank-switch-lua", "--target-dir"])
         .arg(&target)
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
-    assert!(
-        built.status.success(),
-        "{}",
-        String::from_utf8_lossy(&built.stderr)
-    );
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     target.join("release/libspank_switch_lua.so")
 }
 
 fn lines(program: &str, args: &[&str], file: &Path) -> Vec<String> {
     let out = Command::new(program).args(args).arg(file).output().unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
-    String::from_utf8(out.stdout)
-        .unwrap()
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 fn symbols(which: &str, file: &Path) -> Vec<String> {
@@ -59,12 +35,7 @@ fn symbols(which: &str, file: &Path) -> Vec<String> {
     names
 }
 
-const DATA: [&str; 4] = [
-    "plugin_name",
-    "plugin_type",
-    "plugin_version",
-    "spank_plugin_version",
-];
+const DATA: [&str; 4] = ["plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"];
 const HOOKS: [&str; 7] = [
     "slurm_spank_exit",
     "slurm_spank_init",
@@ -79,14 +50,7 @@ const HOOKS: [&str; 7] = [
 #[test]
 fn the_plugin_exports_its_hooks_and_nothing_else() {
     for (flags, epilog) in [(&[][..], true), (&["--no-default-features"], false)] {
-        let file = build(
-            flags,
-            if epilog {
-                "with-epilog"
-            } else {
-                "without-epilog"
-            },
-        );
+        let file = build(flags, if epilog { "with-epilog" } else { "without-epilog" });
         let mut expected: Vec<&str> = DATA.iter().chain(&HOOKS).copied().collect();
         if epilog {
             expected.push("slurm_spank_job_epilog");
@@ -105,12 +69,7 @@ fn needs_slurm_and_libc_alone(file: &Path) {
         .map(|line| line.split(['[', ']']).nth(1).unwrap().to_owned())
         .collect();
     for library in &needed {
-        let known = [
-            "libc.so.6",
-            "libgcc_s.so.1",
-            "ld-linux-x86-64.so.2",
-            "ld-linux-aarch64.so.1",
-        ];
+        let known = ["libc.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
         assert!(known.contains(&library.as_str()), "{needed:?}");
     }
     for symbol in symbols("--undefined-only", file) {
@@ -126,9 +85,6 @@ fn needs_slurm_and_libc_alone(file: &Path) {
 fn the_plugin_stays_in_the_process() {
     let file = build(&[], "with-epilog");
     let flags = lines("readelf", &["-dW"], &file);
-    assert!(
-        flags.iter().any(|line| line.contains("NODELETE")),
-        "{flags:#?}"
-    );
+    assert!(flags.iter().any(|line| line.contains("NODELETE")), "{flags:#?}");
     assert!(flags.iter().any(|line| line.contains("NOW")), "{flags:#?}");
 }

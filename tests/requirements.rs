@@ -1,10 +1,5 @@
 //! docs/requirements.md: each statement once, tests and sections that exist, counts that are right.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
 
@@ -29,9 +24,7 @@ struct Row<'d> {
 }
 
 fn cells(line: &str) -> Vec<&str> {
-    let inner = line
-        .strip_prefix("| ")
-        .and_then(|rest| rest.strip_suffix(" |"));
+    let inner = line.strip_prefix("| ").and_then(|rest| rest.strip_suffix(" |"));
     inner.map_or_else(Vec::new, |inner| inner.split(" | ").collect())
 }
 
@@ -60,9 +53,7 @@ fn kind(row: &Row<'_>) -> usize {
         return 0;
     }
     let named = KINDS.iter().position(|kind| {
-        row.answer
-            .strip_prefix(kind)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+        row.answer.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
     });
     named.unwrap_or_else(|| panic!("{}: {}", row.id, row.answer))
 }
@@ -74,9 +65,7 @@ fn quoted(answer: &str) -> impl Iterator<Item = &str> {
 
 /// The tests that a row names.
 fn tests(answer: &str) -> Vec<&str> {
-    quoted(answer)
-        .filter(|words| words.contains("::"))
-        .collect()
+    quoted(answer).filter(|words| words.contains("::")).collect()
 }
 
 /// The file and the function that a test's name stands for.
@@ -108,8 +97,7 @@ fn place(test: &str) -> (PathBuf, &str) {
 fn has_test(file: &Path, function: &str) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let head = format!("fn {function}(");
-    text.match_indices(&head)
-        .any(|(at, _)| text[..at].trim_end().ends_with("#[test]"))
+    text.match_indices(&head).any(|(at, _)| text[..at].trim_end().ends_with("#[test]"))
 }
 
 #[test]
@@ -136,12 +124,7 @@ fn every_test_that_is_named_exists() {
         }
         for test in tests {
             let (file, function) = place(test);
-            assert!(
-                has_test(&file, function),
-                "{}: {test} is not in {}",
-                row.id,
-                file.display()
-            );
+            assert!(has_test(&file, function), "{}: {test} is not in {}", row.id, file.display());
             named += 1;
         }
     }
@@ -181,9 +164,7 @@ fn the_counts_are_right() {
         .iter()
         .map(|group| {
             let mut counts = [0; KINDS.len()];
-            let of_group = rows
-                .iter()
-                .filter(|row| *group == "all" || row.group == *group);
+            let of_group = rows.iter().filter(|row| *group == "all" || row.group == *group);
             of_group.for_each(|row| counts[kind(row)] += 1);
             let all: usize = counts.iter().sum();
             let numbers: Vec<String> = counts.iter().map(usize::to_string).collect();

@@ -1,10 +1,5 @@
 //! Form of the source: what each file says first, how long it is, where `unsafe` may stand.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
 use std::process::Command;
@@ -32,10 +27,7 @@ fn sources() -> Vec<(String, String)> {
         .lines()
         .filter(|name| !name.contains("/bindings/"))
         .filter_map(|name| {
-            Some((
-                name.to_owned(),
-                std::fs::read_to_string(Path::new(root).join(name)).ok()?,
-            ))
+            Some((name.to_owned(), std::fs::read_to_string(Path::new(root).join(name)).ok()?))
         })
         .collect();
     assert!(sources.len() > 50, "git lists {} sources", sources.len());
@@ -45,10 +37,7 @@ fn sources() -> Vec<(String, String)> {
 #[test]
 fn every_file_says_first_what_it_is_for() {
     for (name, text) in sources() {
-        assert!(
-            text.starts_with("//! "),
-            "{name} does not begin with a //! sentence"
-        );
+        assert!(text.starts_with("//! "), "{name} does not begin with a //! sentence");
     }
 }
 
@@ -63,9 +52,7 @@ fn no_file_is_longer_than_four_hundred_lines() {
 #[test]
 fn unsafe_stands_only_in_files_that_face_c() {
     for (name, text) in sources() {
-        let code = text
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         let unsafe_code = code.clone().any(|line| {
             ["unsafe {", "unsafe fn", "unsafe extern", "unsafe impl"]
                 .iter()
@@ -79,9 +66,6 @@ fn unsafe_stands_only_in_files_that_face_c() {
 #[test]
 fn each_unsafe_file_exists() {
     for name in UNSAFE {
-        assert!(
-            Path::new(env!("CARGO_MANIFEST_DIR")).join(name).exists(),
-            "{name}"
-        );
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(name).exists(), "{name}");
     }
 }

@@ -25,20 +25,13 @@ fn display(name: &[u8]) -> Cow<'static, str> {
 }
 
 fn c_string(what: &[u8], bytes: &[u8]) -> Result<CString> {
-    CString::new(bytes).map_err(|_| Error::Value {
-        what: display(what),
-        reason: "holds a NUL byte",
-    })
+    CString::new(bytes)
+        .map_err(|_| Error::Value { what: display(what), reason: "holds a NUL byte" })
 }
 
 /// Checks a name as `spank_setenv` and `setenv(3)` would have to.
 fn checked_name(name: &[u8]) -> Result<CString> {
-    let refuse = |reason| {
-        Err(Error::Value {
-            what: display(name),
-            reason,
-        })
-    };
+    let refuse = |reason| Err(Error::Value { what: display(name), reason });
     if name.is_empty() {
         return refuse("an environment variable needs a name");
     }
@@ -60,11 +53,7 @@ pub fn get(raw: &Raw<'_>, name: &[u8]) -> Result<Option<Vec<u8>>> {
             Err(Code::ENV_NOEXIST) => return Ok(None),
             Err(Code::NOSPACE) if size < LARGEST => size *= 2,
             Err(code) => {
-                return Err(Error::Host {
-                    call: "spank_getenv",
-                    what: display(name),
-                    code,
-                });
+                return Err(Error::Host { call: "spank_getenv", what: display(name), code });
             }
         }
     }
@@ -75,17 +64,13 @@ pub fn set(raw: &Raw<'_>, name: &[u8], value: &[u8], overwrite: bool) -> Result<
     let c_value = c_string(name, value)?;
     if name.len() + value.len() + 2 >= MAX_ENTRY {
         let reason = "value too long: Slurm sets no variable of 128 KiB or more";
-        return Err(Error::Value {
-            what: display(name),
-            reason,
-        });
+        return Err(Error::Value { what: display(name), reason });
     }
-    raw.setenv(&c_name, &c_value, overwrite)
-        .map_err(|code| Error::Host {
-            call: "spank_setenv",
-            what: display(name),
-            code,
-        })
+    raw.setenv(&c_name, &c_value, overwrite).map_err(|code| Error::Host {
+        call: "spank_setenv",
+        what: display(name),
+        code,
+    })
 }
 
 pub fn unset(raw: &Raw<'_>, name: &[u8]) -> Result<()> {

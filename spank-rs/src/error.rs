@@ -138,10 +138,7 @@ pub trait ResultExt<T> {
 
 impl<T, E: Into<Error>> ResultExt<T> for Result<T, E> {
     fn context(self, text: impl Into<Cow<'static, str>>) -> Result<T> {
-        self.map_err(|e| Error::Context {
-            text: text.into(),
-            source: Box::new(e.into()),
-        })
+        self.map_err(|e| Error::Context { text: text.into(), source: Box::new(e.into()) })
     }
 }
 
@@ -151,22 +148,10 @@ mod tests {
 
     #[test]
     fn an_error_names_the_thing_before_the_reason() {
-        let error = Error::Argument {
-            argument: "nice=oops".into(),
-            reason: "not a number".into(),
-        };
-        assert_eq!(
-            error.to_string(),
-            "plugstack.conf argument \"nice=oops\": not a number"
-        );
-        let error: Result<()> = Err(Error::Value {
-            what: "NAME".into(),
-            reason: "holds a NUL",
-        });
+        let error = Error::Argument { argument: "nice=oops".into(), reason: "not a number".into() };
+        assert_eq!(error.to_string(), "plugstack.conf argument \"nice=oops\": not a number");
+        let error: Result<()> = Err(Error::Value { what: "NAME".into(), reason: "holds a NUL" });
         let error = error.context("setting the environment").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "setting the environment: NAME: holds a NUL"
-        );
+        assert_eq!(error.to_string(), "setting the environment: NAME: holds a NUL");
     }
 }

@@ -104,11 +104,7 @@ macro_rules! __export {
         $crate::__hook!($p, Exit, slurm_spank_exit);
     };
     ($other:ident, $p:ty) => {
-        compile_error!(concat!(
-            "no SPANK hook is called `",
-            stringify!($other),
-            "`"
-        ));
+        compile_error!(concat!("no SPANK hook is called `", stringify!($other), "`"));
     };
 }
 

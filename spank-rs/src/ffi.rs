@@ -20,11 +20,7 @@ pub struct Raw<'h> {
 }
 
 fn check(answer: spank_err_t) -> Result<(), Code> {
-    if answer == ESPANK_SUCCESS {
-        Ok(())
-    } else {
-        Err(Code(answer))
-    }
+    if answer == ESPANK_SUCCESS { Ok(()) } else { Err(Code(answer)) }
 }
 
 impl Raw<'_> {
@@ -33,11 +29,7 @@ impl Raw<'_> {
     /// # Safety
     /// `handle` is the one Slurm passed to the hook that runs, and the value does not outlive it.
     pub(crate) unsafe fn new(handle: spank_t, context: Which) -> Self {
-        Raw {
-            handle,
-            context,
-            life: PhantomData,
-        }
+        Raw { handle, context, life: PhantomData }
     }
 
     pub(crate) fn context(&self) -> Which {
@@ -50,9 +42,7 @@ impl Raw<'_> {
         // SAFETY: the handle is live (type invariant); spank.h gives `uint32_t *` (or an id type of
         // the same size) as the one argument of each item this is called with.
         let answer = unsafe { spank_sys::spank_get_item(self.handle, item, &raw mut value) };
-        check(answer)
-            .map(|()| value)
-            .map_err(|code| refused(name, code))
+        check(answer).map(|()| value).map_err(|code| refused(name, code))
     }
 
     /// An item whose C type is `int` or `pid_t`.
@@ -60,9 +50,7 @@ impl Raw<'_> {
         let mut value: c_int = 0;
         // SAFETY: as in `number`; spank.h gives `int *` or `pid_t *` for these items.
         let answer = unsafe { spank_sys::spank_get_item(self.handle, item, &raw mut value) };
-        check(answer)
-            .map(|()| value)
-            .map_err(|code| refused(name, code))
+        check(answer).map(|()| value).map_err(|code| refused(name, code))
     }
 
     /// An item whose C type is `char *`; Slurm may answer success with a null pointer.
@@ -95,10 +83,7 @@ impl Raw<'_> {
             )
         };
         check(answer)?;
-        let end = buffer
-            .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(buffer.len());
+        let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
         buffer.truncate(end);
         Ok(buffer)
     }
@@ -122,11 +107,7 @@ impl Raw<'_> {
 }
 
 fn refused(item: &'static str, code: Code) -> Error {
-    Error::Host {
-        call: "spank_get_item",
-        what: item.into(),
-        code,
-    }
+    Error::Host { call: "spank_get_item", what: item.into(), code }
 }
 
 /// The context of the running hook; `None` where Slurm has none.
@@ -143,9 +124,7 @@ pub fn strerror(code: Code) -> String {
         return format!("Slurm error {}", code.0);
     }
     // SAFETY: not null, so a NUL-terminated static string of Slurm's.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// Which of Slurm's functions takes a line.
@@ -216,10 +195,7 @@ pub fn stay_loaded() {
         // SAFETY: a path of the loader's; NOLOAD opens nothing new, it only marks the object as one
         // that stays. The handle is kept open on purpose.
         let _kept = unsafe {
-            libc::dlopen(
-                path.as_ptr(),
-                libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE,
-            )
+            libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE)
         };
     }
 }
@@ -251,6 +227,7 @@ pub struct Record {
     pub job_id: u32,
     pub restart_count: u32,
     pub ended: bool,
+    pub het_job_id: u32,
     pub start_time: i64,
     pub sluid: u64,
     pub network: Option<Vec<u8>>,
@@ -266,11 +243,7 @@ fn copy(text: *const c_char) -> Option<Vec<u8>> {
 }
 
 fn outcome(answer: c_int) -> Result<(), Code> {
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(Code(u32::from_ne_bytes(answer.to_ne_bytes())))
-    }
+    if answer == 0 { Ok(()) } else { Err(Code(u32::from_ne_bytes(answer.to_ne_bytes()))) }
 }
 
 pub fn load_job(job_id: u32) -> Result<Record, Code> {
@@ -278,6 +251,7 @@ pub fn load_job(job_id: u32) -> Result<Record, Code> {
         job_id: 0,
         restart_count: 0,
         ended: 0,
+        het_job_id: 0,
         start_time: 0,
         sluid: 0,
         network: ptr::null_mut(),
@@ -289,6 +263,7 @@ pub fn load_job(job_id: u32) -> Result<Record, Code> {
         job_id: record.job_id,
         restart_count: record.restart_count,
         ended: record.ended != 0,
+        het_job_id: record.het_job_id,
         start_time: record.start_time,
         sluid: record.sluid,
         network: copy(record.network),
@@ -302,6 +277,11 @@ pub fn load_job(job_id: u32) -> Result<Record, Code> {
 pub fn kill_step(job_id: u32, step_id: u32, signal: u16) -> Result<(), Code> {
     // SAFETY: takes numbers only.
     outcome(unsafe { slurm::spank_libslurm_kill_step(job_id, step_id, signal) })
+}
+
+pub fn kill_het_step(leader: u32, step_id: u32, signal: u16) -> Result<(), Code> {
+    // SAFETY: takes numbers only.
+    outcome(unsafe { slurm::spank_libslurm_kill_het_step(leader, step_id, signal) })
 }
 
 pub fn drain_node(node: &CString, reason: &CString) -> Result<(), Code> {

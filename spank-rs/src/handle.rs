@@ -23,11 +23,7 @@ pub struct Handle<'h, P, C> {
 
 impl<'h, P, C> Handle<'h, P, C> {
     pub(crate) fn new(raw: Raw<'h>, args: &'h Args) -> Self {
-        Handle {
-            raw,
-            args,
-            mark: PhantomData,
-        }
+        Handle { raw, args, mark: PhantomData }
     }
 
     /// The arguments of the plugstack.conf line.
@@ -40,9 +36,7 @@ impl<'h, P, C> Handle<'h, P, C> {
     /// # Errors
     /// If Slurm does not say (never measured).
     pub fn version(&self) -> Result<String> {
-        self.raw
-            .text(spank_sys::S_SLURM_VERSION, "S_SLURM_VERSION")
-            .map(Option::unwrap_or_default)
+        self.raw.text(spank_sys::S_SLURM_VERSION, "S_SLURM_VERSION").map(Option::unwrap_or_default)
     }
 }
 

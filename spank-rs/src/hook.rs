@@ -54,9 +54,7 @@ impl Args {
     /// The value of the last `key=value` with this key.
     pub fn get(&self, key: &str) -> Option<&[u8]> {
         self.0.iter().rev().find_map(|argument| {
-            argument
-                .strip_prefix(key.as_bytes())
-                .and_then(|rest| rest.strip_prefix(b"="))
+            argument.strip_prefix(key.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
         })
     }
 
@@ -186,9 +184,6 @@ mod tests {
         assert_eq!(line.get("a"), Some(&b"2"[..]));
         assert_eq!(line.pairs().unwrap()[1], ("b".to_owned(), &b"x=y"[..]));
         let error = args(&["drian"]).pairs().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "plugstack.conf argument \"drian\": not of the form key=value"
-        );
+        assert_eq!(error, "plugstack.conf argument \"drian\": not of the form key=value");
     }
 }

@@ -33,14 +33,8 @@ pub enum Level {
 
 impl Level {
     /// All levels, most important first.
-    pub const ALL: [Level; 6] = [
-        Level::Error,
-        Level::Info,
-        Level::Verbose,
-        Level::Debug,
-        Level::Debug2,
-        Level::Debug3,
-    ];
+    pub const ALL: [Level; 6] =
+        [Level::Error, Level::Info, Level::Verbose, Level::Debug, Level::Debug2, Level::Debug3];
 
     /// The name in Slurm's own words, such as `debug2`.
     pub fn name(self) -> &'static str {

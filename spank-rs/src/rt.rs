@@ -138,10 +138,7 @@ fn guarded<R>(code: impl FnOnce() -> R) -> Option<R> {
 
 /// What a hook of a plug-in that cannot go on answers.
 fn broken<T: Plugin>(hook: phase::Which) -> c_int {
-    let in_task = matches!(
-        hook,
-        phase::Which::TaskInitPrivileged | phase::Which::TaskInit
-    );
+    let in_task = matches!(hook, phase::Which::TaskInitPrivileged | phase::Which::TaskInit);
     match T::WHEN_BROKEN {
         WhenBroken::Fail => FAILURE,
         WhenBroken::FailTasks if in_task => FAILURE,
@@ -151,10 +148,8 @@ fn broken<T: Plugin>(hook: phase::Which) -> c_int {
 
 fn report<T: Plugin>(hook: phase::Which, error: &Error) {
     let name = T::NAME.to_string_lossy();
-    let in_client = matches!(
-        ffi::context(),
-        Some(context::Which::Local | context::Which::Allocator)
-    );
+    let in_client =
+        matches!(ffi::context(), Some(context::Which::Local | context::Which::Allocator));
     if in_client {
         log::error(format_args!("{name}: {error}"));
     } else {
@@ -177,9 +172,7 @@ fn prepare<T: Plugin>() {
                 .unwrap_or("a value that is no text");
             let place = info.location().map(ToString::to_string).unwrap_or_default();
             let name = T::NAME.to_string_lossy();
-            log::error(format_args!(
-                "{name}: panic at {place}: {text} (this is a bug: report it)"
-            ));
+            log::error(format_args!("{name}: panic at {place}: {text} (this is a bug: report it)"));
         }));
         log::install();
     });

@@ -18,6 +18,8 @@ pub struct JobRecord {
     pub restart_count: u32,
     /// Whether the run is over, its completion (the epilog) included.
     pub ended: bool,
+    /// The leader's id, if this is a component of a heterogeneous job.
+    pub het_job_id: Option<u32>,
     /// Start of this run, seconds since the epoch; 0 if unknown.
     pub start_time: i64,
     /// Slurm's unique id of this run as it writes it (`s` and 13 characters); from 25.11 on.
@@ -64,6 +66,7 @@ impl<'h> Controller<'h> {
             job_id: record.job_id,
             restart_count: record.restart_count,
             ended: record.ended,
+            het_job_id: (record.het_job_id != 0).then_some(record.het_job_id),
             start_time: record.start_time,
             sluid: (record.sluid != 0).then(|| sluid_text(record.sluid)),
             network: record.network,
@@ -81,6 +84,17 @@ impl<'h> Controller<'h> {
             .map_err(host("slurm_kill_job_step", format!("step {job_id}.{step}")))
     }
 
+    /// Sends `signal` to the tasks of a step in each component of a heterogeneous job. Its components
+    /// number their steps together, so one id is one srun (step_mgr.c, `step_create`).
+    ///
+    /// # Errors
+    /// If slurmctld does not answer, or no component has such a step.
+    pub fn kill_het_step(&self, leader: u32, step: StepId, signal: u16) -> Result<()> {
+        self.ready();
+        ffi::kill_het_step(leader, step.number(), signal)
+            .map_err(host("slurm_kill_job_step", format!("step {leader}.{step}")))
+    }
+
     /// Drains a node, with a reason that `sinfo -R` shows.
     ///
     /// # Errors
@@ -88,10 +102,7 @@ impl<'h> Controller<'h> {
     pub fn drain_node(&self, node: &str, reason: &str) -> Result<()> {
         self.ready();
         let value = |what, text: &str| {
-            CString::new(text).map_err(|_| Error::Value {
-                what,
-                reason: "holds a NUL byte",
-            })
+            CString::new(text).map_err(|_| Error::Value { what, reason: "holds a NUL byte" })
         };
         let c_node = value("the node's name".into(), node)?;
         let c_reason = value("the drain reason".into(), reason)?;
@@ -107,9 +118,7 @@ fn sluid_text(sluid: u64) -> String {
         let index = usize::try_from((sluid >> (5 * i)) & 0x1f).unwrap_or(0);
         char::from(DIGITS.get(index).copied().unwrap_or(b'0'))
     };
-    std::iter::once('s')
-        .chain((0..13).rev().map(digit))
-        .collect()
+    std::iter::once('s').chain((0..13).rev().map(digit)).collect()
 }
 
 #[cfg(test)]

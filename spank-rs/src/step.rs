@@ -67,12 +67,7 @@ mod tests {
 
     #[test]
     fn special_steps_have_names_and_numbers() {
-        for step in [
-            StepId::Interactive,
-            StepId::Batch,
-            StepId::Extern,
-            StepId::Pending,
-        ] {
+        for step in [StepId::Interactive, StepId::Batch, StepId::Extern, StepId::Pending] {
             assert_eq!(StepId::from(step.number()), step);
         }
         assert_eq!(StepId::from(4_294_967_291), StepId::Batch);

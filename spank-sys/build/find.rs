@@ -30,9 +30,7 @@ pub fn headers() -> Result<Headers, String> {
         return Ok(Headers::None { version });
     }
     if variable("DOCS_RS").is_some() {
-        return Ok(Headers::None {
-            version: version::DOCUMENTED,
-        });
+        return Ok(Headers::None { version: version::DOCUMENTED });
     }
     if let Some(folder) = include {
         return installed("SLURM_INCLUDE_DIR", folder);
@@ -41,20 +39,14 @@ pub fn headers() -> Result<Headers, String> {
         return installed("SLURM_DIR", folder.join("include"));
     }
     let mut candidates = Vec::new();
-    if let Ok(library) = pkg_config::Config::new()
-        .cargo_metadata(false)
-        .probe("slurm")
-    {
+    if let Ok(library) = pkg_config::Config::new().cargo_metadata(false).probe("slurm") {
         candidates.extend(library.include_paths);
     }
     candidates.push(PathBuf::from("/usr/include"));
     candidates.push(PathBuf::from("/usr/local/include"));
     for folder in &candidates {
         if let Some(header) = version_header(folder) {
-            return Ok(Headers::Installed {
-                include: folder.clone(),
-                header,
-            });
+            return Ok(Headers::Installed { include: folder.clone(), header });
         }
     }
     Err(missing(&candidates))
@@ -62,10 +54,7 @@ pub fn headers() -> Result<Headers, String> {
 
 fn installed(name: &str, folder: PathBuf) -> Result<Headers, String> {
     match version_header(&folder) {
-        Some(header) => Ok(Headers::Installed {
-            include: folder,
-            header,
-        }),
+        Some(header) => Ok(Headers::Installed { include: folder, header }),
         None => Err(format!(
             "{name} leads to {}, which has no slurm/spank.h and slurm/slurm_version.h: \
              name the folder above `slurm/`",

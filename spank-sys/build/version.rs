@@ -15,18 +15,10 @@ pub struct Version {
 }
 
 /// The release whose documentation a build without headers shows.
-pub const DOCUMENTED: Version = Version {
-    major: 22,
-    minor: 5,
-    micro: 8,
-};
+pub const DOCUMENTED: Version = Version { major: 22, minor: 5, micro: 8 };
 
 const fn release(major: u32, minor: u32) -> Version {
-    Version {
-        major,
-        minor,
-        micro: 0,
-    }
+    Version { major, minor, micro: 0 }
 }
 
 /// Each cfg with the first release that sets it. It means "this release or a later one".
@@ -62,10 +54,7 @@ impl Version {
 
     /// The cfgs that hold for this release.
     pub fn cfgs(self) -> impl Iterator<Item = &'static str> {
-        SINCE
-            .into_iter()
-            .filter(move |(_, since)| self >= *since)
-            .map(|(name, _)| name)
+        SINCE.into_iter().filter(move |(_, since)| self >= *since).map(|(name, _)| name)
     }
 }
 
@@ -85,11 +74,7 @@ pub fn parse(text: &str) -> Option<Version> {
         None => 0,
     };
     let known = parts.next().is_none() && major <= 0xff && minor <= 0xff && micro <= 0xff;
-    known.then_some(Version {
-        major,
-        minor,
-        micro,
-    })
+    known.then_some(Version { major, minor, micro })
 }
 
 /// Reads `SLURM_VERSION_NUMBER` from a slurm_version.h.
@@ -104,9 +89,5 @@ pub fn of_header(path: &Path) -> Result<Version, String> {
         .and_then(|value| value.strip_prefix("0x"))
         .and_then(|hex| u32::from_str_radix(hex, 16).ok())
         .ok_or_else(|| format!("{} defines no SLURM_VERSION_NUMBER", path.display()))?;
-    Ok(Version {
-        major: number >> 16,
-        minor: (number >> 8) & 0xff,
-        micro: number & 0xff,
-    })
+    Ok(Version { major: number >> 16, minor: (number >> 8) & 0xff, micro: number & 0xff })
 }

@@ -38,6 +38,8 @@ static void take(const job_info_t *job, struct spank_job_record *record)
 	record->restart_count = job->restart_cnt;
 	record->ended = (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED &&
 			!(job->job_state & JOB_COMPLETING);
+	if (job->het_job_id != NO_VAL)
+		record->het_job_id = job->het_job_id;
 	record->start_time = job->start_time;
 #if SINCE(25, 11)
 	record->sluid = job->step_id.sluid;
@@ -46,23 +48,32 @@ static void take(const job_info_t *job, struct spank_job_record *record)
 	record->partition = copy(job->partition);
 }
 
-int spank_libslurm_load_job(uint32_t job_id, struct spank_job_record *record)
+static int load(uint32_t job_id, job_info_msg_t **reply)
 {
-	job_info_msg_t *reply = NULL;
 	int rc;
 
-	memset(record, 0, sizeof(*record));
+	*reply = NULL;
 	errno = 0;
 	/* SHOW_LOCAL: without it the call asks for the clusters of a federation first. */
 #if SINCE(26, 5)
 	slurm_step_id_t step = SLURM_STEP_ID_INITIALIZER;
 	step.job_id = job_id;
-	rc = slurm_load_job(&reply, step, SHOW_LOCAL);
+	rc = slurm_load_job(reply, step, SHOW_LOCAL);
 #else
-	rc = slurm_load_job(&reply, job_id, SHOW_LOCAL);
+	rc = slurm_load_job(reply, job_id, SHOW_LOCAL);
 #endif
-	if (rc != SLURM_SUCCESS)
-		return failure();
+	return (rc == SLURM_SUCCESS) ? 0 : failure();
+}
+
+int spank_libslurm_load_job(uint32_t job_id, struct spank_job_record *record)
+{
+	job_info_msg_t *reply;
+	int rc;
+
+	memset(record, 0, sizeof(*record));
+	rc = load(job_id, &reply);
+	if (rc)
+		return rc;
 	/* The id of an array's last task answers with the whole array: take our record only. */
 	rc = ESLURM_INVALID_JOB_ID;
 	for (uint32_t i = 0; reply && i < reply->record_count; i++) {
@@ -99,6 +110,27 @@ int spank_libslurm_kill_step(uint32_t job_id, uint32_t step_id, uint16_t signal)
 	rc = slurm_kill_job_step(job_id, step_id, signal);
 #endif
 	return (rc == SLURM_SUCCESS) ? 0 : failure();
+}
+
+int spank_libslurm_kill_het_step(uint32_t leader, uint32_t step_id, uint16_t signal)
+{
+	job_info_msg_t *reply;
+	int rc = load(leader, &reply);
+
+	if (rc)
+		return rc;
+	/* The leader's id answers with all components. */
+	rc = ESLURM_INVALID_JOB_ID;
+	for (uint32_t i = 0; reply && i < reply->record_count; i++) {
+		const job_info_t *job = &reply->job_array[i];
+
+		/* Success with one is success: a component may have no such step any more. */
+		if (job->het_job_id == leader &&
+		    !spank_libslurm_kill_step(id_of(job), step_id, signal))
+			rc = 0;
+	}
+	slurm_free_job_info_msg(reply);
+	return rc;
 }
 
 int spank_libslurm_drain_node(const char *node, const char *reason)

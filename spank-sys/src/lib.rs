@@ -5,11 +5,7 @@
 #![allow(non_camel_case_types, non_upper_case_globals)]
 
 /// What bindgen made of spank.h.
-#[allow(
-    missing_docs,
-    clippy::undocumented_unsafe_blocks,
-    unsafe_op_in_unsafe_fn
-)]
+#[allow(missing_docs, clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 mod bindings {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }

@@ -20,6 +20,8 @@ pub struct JobRecord {
     pub restart_count: u32,
     /// 1 if the run is over, its completion included.
     pub ended: u32,
+    /// The leader of a heterogeneous job; 0 for other jobs.
+    pub het_job_id: u32,
     /// Start of this run, seconds since the epoch; 0 if unknown.
     pub start_time: i64,
     /// Slurm's unique id of this run; 0 before 25.11.
@@ -42,6 +44,8 @@ mod calls {
         pub fn spank_libslurm_free_job(record: *mut JobRecord);
         /// Sends a signal to all tasks of a step, on all its nodes, through slurmctld.
         pub fn spank_libslurm_kill_step(job_id: u32, step_id: u32, signal: u16) -> c_int;
+        /// The same for each component of a heterogeneous job, by its leader.
+        pub fn spank_libslurm_kill_het_step(leader: u32, step_id: u32, signal: u16) -> c_int;
         /// Drains a node; needs root or SlurmUser.
         pub fn spank_libslurm_drain_node(node: *const c_char, reason: *const c_char) -> c_int;
         /// Reads slurm.conf; needed once before the others in a `job_script` process.
@@ -70,6 +74,13 @@ mod calls {
     /// # Safety
     /// None is needed; the signature is that of the real call.
     pub unsafe fn spank_libslurm_kill_step(_job_id: u32, _step_id: u32, _signal: u16) -> c_int {
+        UNAVAILABLE
+    }
+    /// Has no libslurm to ask.
+    ///
+    /// # Safety
+    /// None is needed; the signature is that of the real call.
+    pub unsafe fn spank_libslurm_kill_het_step(_l: u32, _step_id: u32, _signal: u16) -> c_int {
         UNAVAILABLE
     }
     /// Has no libslurm to ask.

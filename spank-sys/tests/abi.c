@@ -55,6 +55,7 @@ int main(void)
 	OFFSET(struct spank_option, cb);
 	SIZE(struct spank_job_record);
 	OFFSET(struct spank_job_record, ended);
+	OFFSET(struct spank_job_record, het_job_id);
 	OFFSET(struct spank_job_record, start_time);
 	OFFSET(struct spank_job_record, sluid);
 	OFFSET(struct spank_job_record, network);

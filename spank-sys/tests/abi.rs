@@ -21,11 +21,7 @@ fn of_headers(include: &str) -> BTreeMap<String, i64> {
         .arg(&program)
         .output()
         .unwrap();
-    assert!(
-        compiled.status.success(),
-        "{}",
-        String::from_utf8_lossy(&compiled.stderr)
-    );
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let printed = Command::new(&program).output().unwrap();
     String::from_utf8(printed.stdout)
         .unwrap()
@@ -60,54 +56,22 @@ fn the_bindings_are_those_of_the_installed_headers() {
         ("sizeof(spank_err_t)", size_of::<spank_err_t>()),
         ("sizeof(spank_item_t)", size_of::<spank_item_t>()),
         ("sizeof(struct spank_option)", size_of::<spank_option>()),
-        (
-            "offsetof(struct spank_option,arginfo)",
-            offset_of!(spank_option, arginfo),
-        ),
-        (
-            "offsetof(struct spank_option,usage)",
-            offset_of!(spank_option, usage),
-        ),
-        (
-            "offsetof(struct spank_option,has_arg)",
-            offset_of!(spank_option, has_arg),
-        ),
-        (
-            "offsetof(struct spank_option,val)",
-            offset_of!(spank_option, val),
-        ),
-        (
-            "offsetof(struct spank_option,cb)",
-            offset_of!(spank_option, cb),
-        ),
+        ("offsetof(struct spank_option,arginfo)", offset_of!(spank_option, arginfo)),
+        ("offsetof(struct spank_option,usage)", offset_of!(spank_option, usage)),
+        ("offsetof(struct spank_option,has_arg)", offset_of!(spank_option, has_arg)),
+        ("offsetof(struct spank_option,val)", offset_of!(spank_option, val)),
+        ("offsetof(struct spank_option,cb)", offset_of!(spank_option, cb)),
         ("sizeof(struct spank_job_record)", size_of::<JobRecord>()),
-        (
-            "offsetof(struct spank_job_record,ended)",
-            offset_of!(JobRecord, ended),
-        ),
-        (
-            "offsetof(struct spank_job_record,start_time)",
-            offset_of!(JobRecord, start_time),
-        ),
-        (
-            "offsetof(struct spank_job_record,sluid)",
-            offset_of!(JobRecord, sluid),
-        ),
-        (
-            "offsetof(struct spank_job_record,network)",
-            offset_of!(JobRecord, network),
-        ),
-        (
-            "offsetof(struct spank_job_record,partition)",
-            offset_of!(JobRecord, partition),
-        ),
+        ("offsetof(struct spank_job_record,ended)", offset_of!(JobRecord, ended)),
+        ("offsetof(struct spank_job_record,het_job_id)", offset_of!(JobRecord, het_job_id)),
+        ("offsetof(struct spank_job_record,start_time)", offset_of!(JobRecord, start_time)),
+        ("offsetof(struct spank_job_record,sluid)", offset_of!(JobRecord, sluid)),
+        ("offsetof(struct spank_job_record,network)", offset_of!(JobRecord, network)),
+        ("offsetof(struct spank_job_record,partition)", offset_of!(JobRecord, partition)),
     ]
     .map(|(name, size)| (name, i64::try_from(size).unwrap()));
-    let ours: BTreeMap<String, i64> = values
-        .into_iter()
-        .chain(sizes)
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
+    let ours: BTreeMap<String, i64> =
+        values.into_iter().chain(sizes).map(|(name, value)| (name.to_owned(), value)).collect();
     assert_eq!(ours, theirs);
 }
 

@@ -93,15 +93,12 @@ fn definition(code: &str) -> Option<(&str, bool)> {
 
 fn keyword<'l>(code: &'l str, word: &str) -> Option<&'l str> {
     let rest = code.strip_prefix(word)?;
-    rest.starts_with(char::is_whitespace)
-        .then(|| rest.trim_start())
+    rest.starts_with(char::is_whitespace).then(|| rest.trim_start())
 }
 
 /// The name at the beginning, and what follows it.
 fn identifier(code: &str) -> Option<(&str, &str)> {
-    let end = code
-        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .unwrap_or(code.len());
+    let end = code.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(code.len());
     let (name, rest) = code.split_at_checked(end)?;
     (!name.is_empty()).then(|| (name, rest.trim_start()))
 }
@@ -170,10 +167,8 @@ mod tests {
     fn a_name_that_is_near_to_none_gets_no_guess() {
         assert_eq!(
             lines("function slurm_switch_teardown(job) end"),
-            [
-                "1: slurm_switch_teardown is not a function that Slurm calls; \
-                 give a function of your own another name"
-            ]
+            ["1: slurm_switch_teardown is not a function that Slurm calls; \
+                 give a function of your own another name"]
         );
         assert_eq!(lines("function teardown(job) end"), Vec::<String>::new());
     }
@@ -183,10 +178,8 @@ mod tests {
         let found = lines("local function slurm_switch_step_init(step) end");
         assert_eq!(
             found,
-            [
-                "1: slurm_switch_step_init is local, and only a global function is called; \
-             remove `local`"
-            ]
+            ["1: slurm_switch_step_init is local, and only a global function is called; \
+             remove `local`"]
         );
     }
 

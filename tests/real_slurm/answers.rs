@@ -5,10 +5,7 @@ use crate::site::{ALL_ZERO, Site, site};
 /// The script with one function's answer replaced.
 fn answering(function: &str, body: &str) -> String {
     let zero = format!("note(\"{function}\", step, info) return 0 end");
-    let script = ALL_ZERO.replace(
-        &zero,
-        &format!("note(\"{function}\", step, info) {body} end"),
-    );
+    let script = ALL_ZERO.replace(&zero, &format!("note(\"{function}\", step, info) {body} end"));
     assert_ne!(script, ALL_ZERO);
     script
 }
@@ -18,26 +15,12 @@ fn goes_on(site: &Site, script: &str, words: &[&str]) {
     site.set_script(script);
     let mark = site.cluster.mark();
     let out = site.run(&["srun", "--network=x", "echo", "ran"]);
-    assert_eq!(
-        (out.code, out.stdout.as_str()),
-        (Some(0), "ran\n"),
-        "{script}\n{}",
-        out.stderr
-    );
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "ran\n"), "{script}\n{}", out.stderr);
     site.wait_clean();
-    assert_eq!(
-        site.functions(),
-        ["preinit", "init", "postfini"],
-        "{script}"
-    );
+    assert_eq!(site.functions(), ["preinit", "init", "postfini"], "{script}");
     let log = site.cluster.since(&mark).slurmd("node1").to_owned();
-    let line = log
-        .lines()
-        .find(|line| words.iter().all(|word| line.contains(word)));
-    assert!(
-        line.is_some(),
-        "no line with {words:?} for\n{script}\n{log}"
-    );
+    let line = log.lines().find(|line| words.iter().all(|word| line.contains(word)));
+    assert!(line.is_some(), "no line with {words:?} for\n{script}\n{log}");
     assert!(!site.is_drained("node1"), "{script}");
 }
 
@@ -50,20 +33,11 @@ fn anything_but_a_negative_number_goes_on_and_is_logged() {
         let cases: [(&str, &[&str]); 7] = [
             ("return 5", &["error:", &name, "returned 5"]),
             ("return slurm.EAGAIN", &["error:", &name, "returned 11"]),
-            (
-                "return '-1'",
-                &["error:", &name, "returned string and not a number"],
-            ),
-            (
-                "return {}",
-                &["error:", &name, "returned table and not a number"],
-            ),
+            ("return '-1'", &["error:", &name, "returned string and not a number"]),
+            ("return {}", &["error:", &name, "returned table and not a number"]),
             ("", &["error:", &name, "returned nothing and not a number"]),
             ("error('boom')", &["error:", &name, "switch.lua:", "boom"]),
-            (
-                "local x = nil; return x.y",
-                &["error:", &name, "attempt to index a nil value"],
-            ),
+            ("local x = nil; return x.y", &["error:", &name, "attempt to index a nil value"]),
         ];
         for (body, words) in cases {
             goes_on(&site, &answering(short, body), words);
@@ -79,16 +53,7 @@ fn a_lua_error_is_logged_with_its_traceback() {
         "local function deep()\n  error('boom')\nend\n{}",
         answering("preinit", "deep() return -1")
     );
-    goes_on(
-        &site,
-        &script,
-        &[
-            "traceback:",
-            "slurm_switch_step_preinit",
-            "switch.lua:",
-            "deep",
-        ],
-    );
+    goes_on(&site, &script, &["traceback:", "slurm_switch_step_preinit", "switch.lua:", "deep"]);
 }
 
 /// SW-232, SW-217: −0.5 is a negative number as well.
@@ -110,8 +75,7 @@ fn a_global_that_is_no_function_is_named() {
     site.wait_clean();
     let said = site.said("node1");
     assert!(
-        said.iter()
-            .any(|l| l.contains("slurm_switch_step_preinit is of type integer")),
+        said.iter().any(|l| l.contains("slurm_switch_step_preinit is of type integer")),
         "{said:?}"
     );
 }
@@ -168,8 +132,5 @@ fn the_log_argument_drops_what_is_deeper() {
     assert_eq!(site.run(&["srun", "--network=x", "true"]).code, Some(0));
     site.wait_clean();
     let log = site.cluster.slurmd_log("node1");
-    assert!(
-        log.contains("an error") && !log.contains("an info"),
-        "{log}"
-    );
+    assert!(log.contains("an error") && !log.contains("an info"), "{log}");
 }

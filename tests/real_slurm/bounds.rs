@@ -17,17 +17,8 @@ fn goes_on(site: &Site, body: &str, words: &[&str]) {
     let mark = site.cluster.mark();
     let start = Instant::now();
     let out = site.run(&["srun", "--network=x", "echo", "ran"]);
-    assert_eq!(
-        (out.code, out.stdout.as_str()),
-        (Some(0), "ran\n"),
-        "{body}\n{}",
-        out.stderr
-    );
-    assert!(
-        start.elapsed() < Duration::from_secs(20),
-        "{body}: {:?}",
-        start.elapsed()
-    );
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "ran\n"), "{body}\n{}", out.stderr);
+    assert!(start.elapsed() < Duration::from_secs(20), "{body}: {:?}", start.elapsed());
     site.wait_clean();
     assert_eq!(site.functions(), ["preinit", "init"], "{body}");
     let log = site.cluster.since(&mark).slurmd("node1").to_owned();
@@ -42,12 +33,7 @@ fn goes_on(site: &Site, body: &str, words: &[&str]) {
 /// No process of a script is left: they all sleep for a number of seconds that only they use.
 fn nothing_left() {
     let deadline = Instant::now() + SOON;
-    while Command::new("pgrep")
-        .args(["-f", "sleep 61236"])
-        .status()
-        .unwrap()
-        .success()
-    {
+    while Command::new("pgrep").args(["-f", "sleep 61236"]).status().unwrap().success() {
         assert!(Instant::now() < deadline, "a child of a script is left");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -58,11 +44,7 @@ fn loops_sleeps_exits_and_growth_are_over_at_the_deadline() {
     let site = site("").arguments("timeout=2").start();
     let late = ["slurm_switch_step_preinit", "no answer within 2 s"];
     goes_on(&site, "while true do end", &late);
-    goes_on(
-        &site,
-        "while true do pcall(function() while true do end end) end",
-        &late,
-    );
+    goes_on(&site, "while true do pcall(function() while true do end end) end", &late);
     goes_on(
         &site,
         "return string.rep('a', 40):find(string.rep('a?', 40) .. string.rep('a', 40))",
@@ -71,21 +53,13 @@ fn loops_sleeps_exits_and_growth_are_over_at_the_deadline() {
     goes_on(&site, "os.execute('sleep 61236 & sleep 61236')", &late);
     goes_on(&site, "return io.popen('sleep 61236'):read('a')", &late);
     goes_on(&site, "os.exit(3)", &["os.exit is not available"]);
-    goes_on(
-        &site,
-        "pcall(os.exit) return 'x'",
-        &["returned string and not a number"],
-    );
+    goes_on(&site, "pcall(os.exit) return 'x'", &["returned string and not a number"]);
     goes_on(
         &site,
         "local t = {} while true do t[#t + 1] = string.rep('x', 1 << 20) .. #t end",
         &["slurm_switch_step_preinit", "memory"],
     );
-    goes_on(
-        &site,
-        "os.execute('kill -9 $PPID')",
-        &["killed by signal 9"],
-    );
+    goes_on(&site, "os.execute('kill -9 $PPID')", &["killed by signal 9"]);
 }
 
 /// The same at the top level: such a script cannot be loaded.
@@ -95,11 +69,7 @@ fn a_top_level_that_hangs_fails_the_step_at_the_deadline() {
     let out = site.run(&["srun", "--network=x", "echo", "ran"]);
     assert_ne!(out.code, Some(0));
     assert_eq!(out.stdout, "");
-    assert!(
-        site.said("node1")
-            .iter()
-            .any(|line| line.contains("no answer within 1 s"))
-    );
+    assert!(site.said("node1").iter().any(|line| line.contains("no answer within 1 s")));
     site.wait_clean();
     assert!(!site.is_drained("node1"));
 }
@@ -112,11 +82,7 @@ fn a_c_module_that_crashes_is_a_failed_call() {
         "package.cpath = '{}/?.so' local crash = require('crash')",
         module.folder().display()
     );
-    goes_on(
-        &site,
-        &body,
-        &["the worker ended without an answer", "killed by signal 11"],
-    );
+    goes_on(&site, &body, &["the worker ended without an answer", "killed by signal 11"]);
 }
 
 /// SW-066: LuaSocket works; CASES A42: the user's LUA_PATH does not matter.
@@ -165,11 +131,7 @@ fn a_server_that_never_answers_is_given_up() {
     let site = site("").arguments("timeout=2").start();
     let body =
         format!("local c = require('socket').connect('127.0.0.1', {port}) return c:receive()");
-    goes_on(
-        &site,
-        &body,
-        &["slurm_switch_step_preinit", "no answer within 2 s"],
-    );
+    goes_on(&site, &body, &["slurm_switch_step_preinit", "no answer within 2 s"]);
     drop(server);
 }
 
@@ -185,10 +147,7 @@ fn what_a_function_starts_is_left_alone() {
     let out = site.run(&["srun", "--network=x", "echo", "ran"]);
     assert_eq!(out.stdout, "ran\n");
     site.wait_clean();
-    let found = Command::new("pgrep")
-        .args(["-f", "sleep 61237"])
-        .output()
-        .unwrap();
+    let found = Command::new("pgrep").args(["-f", "sleep 61237"]).output().unwrap();
     let pid = String::from_utf8(found.stdout).unwrap().trim().to_owned();
     assert!(!pid.is_empty(), "it was ended");
     for fd in std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap() {

@@ -27,12 +27,7 @@ fn only_managed_steps_fail(site: &Site, words: &[&str]) {
 
 fn everything_else_goes_on(site: &Site) {
     let out = site.run(&["srun", "-Q", "echo", "ran"]);
-    assert_eq!(
-        (out.code, out.stdout.as_str()),
-        (Some(0), "ran\n"),
-        "{}",
-        out.stderr
-    );
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "ran\n"), "{}", out.stderr);
     assert_eq!(out.stderr, "");
     let job = site.cluster.sbatch("#!/bin/sh\ntrue\n", &["--network=x"]);
     let ended = site.cluster.wait_job(job, SOON);
@@ -87,13 +82,7 @@ fn a_script_that_cannot_be_loaded_fails_managed_steps_alone() {
     for text in loads {
         write(text);
         let out = site.run(&["srun", "--network=x", "echo", "ran"]);
-        assert_eq!(
-            out.stdout,
-            "ran\n",
-            "{:?}: {}",
-            text.escape_ascii().to_string(),
-            out.stderr
-        );
+        assert_eq!(out.stdout, "ran\n", "{:?}: {}", text.escape_ascii().to_string(), out.stderr);
     }
     site.wait_clean();
 }
@@ -104,10 +93,8 @@ fn a_typo_in_the_plugstack_line_fails_managed_steps_alone() {
     for typo in ["drian=now", "timeout=soon", "verbose", "script=switch.lua"] {
         let site = site(ALL_ZERO).arguments(typo).start();
         let log = site.cluster.slurmd_log("node1");
-        let at_start = log
-            .lines()
-            .filter(|l| l.contains("error: switch/lua") && l.contains(typo))
-            .count();
+        let at_start =
+            log.lines().filter(|l| l.contains("error: switch/lua") && l.contains(typo)).count();
         assert_eq!(at_start, 1, "{log}");
         only_managed_steps_fail(&site, &["switch/lua", "plugstack.conf argument", typo]);
         site.cluster.stop_slurmd("node1");
@@ -122,11 +109,7 @@ fn mount(at: &Path, options: &str) {
         .arg(at)
         .output()
         .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }
 
 fn unmount(at: &Path) {
@@ -135,9 +118,7 @@ fn unmount(at: &Path) {
 
 #[test]
 fn a_state_directory_that_cannot_be_used_fails_managed_steps_alone() {
-    let site = site(ALL_ZERO)
-        .arguments("state_dir={dir}/bad/state")
-        .start();
+    let site = site(ALL_ZERO).arguments("state_dir={dir}/bad/state").start();
     let bad = site.cluster.dir().join("bad");
     let state = bad.join("state");
     let name = state.to_str().unwrap().to_owned();
@@ -161,11 +142,7 @@ fn a_state_directory_that_cannot_be_used_fails_managed_steps_alone() {
     std::fs::create_dir(&state).unwrap();
     std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o700)).unwrap();
     let remount = |options: &str| {
-        let out = Command::new("mount")
-            .args(["-o", options])
-            .arg(&bad)
-            .status()
-            .unwrap();
+        let out = Command::new("mount").args(["-o", options]).arg(&bad).status().unwrap();
         assert!(out.success());
     };
     remount("remount,ro");
@@ -193,15 +170,9 @@ fn a_record_that_is_cut_in_half_is_named_and_loses_nothing() {
     .start();
     let command = "srun sleep 61235 & while [ ! -e cut ]; do sleep 0.05; done; \
                    srun -n1 --overlap true; echo $?; touch second; wait";
-    let salloc = site
-        .cluster
-        .user(&["salloc", "--network=x", "sh", "-c", command])
-        .spawn();
+    let salloc = site.cluster.user(&["salloc", "--network=x", "sh", "-c", command]).spawn();
     site.cluster.wait_for("the first step", SOON, || {
-        site.cluster
-            .processes_of_user()
-            .iter()
-            .any(|(_, title)| title.ends_with("/sleep 61235"))
+        site.cluster.processes_of_user().iter().any(|(_, title)| title.ends_with("/sleep 61235"))
     });
     let job = site.state_dir().join("node1:job-1");
     for file in ["job", "0.0.step"] {
@@ -209,39 +180,20 @@ fn a_record_that_is_cut_in_half_is_named_and_loses_nothing() {
         std::fs::write(job.join(file), &text[..text.len() / 2]).unwrap();
     }
     std::fs::write(site.cluster.work().join("cut"), "").unwrap();
-    site.cluster.wait_for("the second step", SOON, || {
-        site.cluster.work().join("second").exists()
-    });
-    let stepd = site
-        .cluster
-        .stepds()
-        .into_iter()
-        .find(|stepd| stepd.step == "0")
-        .unwrap();
-    assert_eq!(
-        site.cluster
-            .root(&["kill", "-9", &stepd.pid.to_string()])
-            .output()
-            .code,
-        Some(0)
-    );
+    site.cluster.wait_for("the second step", SOON, || site.cluster.work().join("second").exists());
+    let stepd = site.cluster.stepds().into_iter().find(|stepd| stepd.step == "0").unwrap();
+    assert_eq!(site.cluster.root(&["kill", "-9", &stepd.pid.to_string()]).output().code, Some(0));
     assert_eq!(site.cluster.root(&["scancel", "1"]).output().code, Some(0));
     let out = salloc.wait();
     assert!(out.stdout.contains("0\n"), "{}\n{}", out.stdout, out.stderr);
     // The torn step's postfini ran in the epilog, and its answer counted.
-    site.cluster
-        .wait_for("the drain", SOON, || site.is_drained("node1"));
+    site.cluster.wait_for("the drain", SOON, || site.is_drained("node1"));
     site.wait_clean();
     let functions = site.functions();
-    assert_eq!(
-        functions,
-        ["preinit", "init", "preinit", "init", "postfini", "postfini"]
-    );
+    assert_eq!(functions, ["preinit", "init", "preinit", "init", "postfini", "postfini"]);
     let said = site.said("node1");
     for file in ["node1:job-1/job", "node1:job-1/0.0.step"] {
-        let torn = said
-            .iter()
-            .any(|l| l.contains(file) && l.contains("torn or foreign"));
+        let torn = said.iter().any(|l| l.contains(file) && l.contains("torn or foreign"));
         assert!(torn, "{file}\n{said:#?}");
     }
 }
@@ -260,25 +212,19 @@ fn look_up_fails(arguments: &str, network_in_environment: bool) -> (Site, Option
     let dir = site.cluster.dir().to_owned();
     let prolog = prolog.replace("{dir}", dir.to_str().unwrap());
     std::fs::write(dir.join("etc/prolog"), prolog).unwrap();
-    std::fs::set_permissions(
-        dir.join("etc/prolog"),
-        std::fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
+    std::fs::set_permissions(dir.join("etc/prolog"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
     let mut run = site.cluster.user(&["srun", "--network=x", "echo", "ran"]);
     if network_in_environment {
         // Releases from 23.11 to 24.05 on set it themselves (SLURM-FACTS, section 5).
         run = run.env("SLURM_NETWORK", "x");
     }
     let srun = run.timeout(3 * SOON).spawn();
-    site.cluster
-        .wait_for("the prolog", SOON, || dir.join("in_prolog").exists());
+    site.cluster.wait_for("the prolog", SOON, || dir.join("in_prolog").exists());
     site.cluster.stop_slurmctld();
     std::fs::write(dir.join("go"), "").unwrap();
     site.cluster.wait_for("the look-up to fail", 2 * SOON, || {
-        site.said("node1")
-            .iter()
-            .any(|line| line.contains("slurm_load_job(job 1)"))
+        site.said("node1").iter().any(|line| line.contains("slurm_load_job(job 1)"))
     });
     // Without it slurmstepd cannot report the step's end.
     site.cluster.start_slurmctld();
@@ -295,11 +241,7 @@ fn a_look_up_that_fails_fails_a_step_that_says_it_is_managed() {
     assert!(!site.is_drained("node1"));
     assert_eq!(site.functions(), Vec::<String>::new());
     let said = site.said("node1");
-    assert!(
-        said.iter()
-            .any(|l| l.contains(TEXT) && l.contains("SLURM_NETWORK")),
-        "{said:#?}"
-    );
+    assert!(said.iter().any(|l| l.contains(TEXT) && l.contains("SLURM_NETWORK")), "{said:#?}");
 }
 
 #[test]
@@ -310,10 +252,7 @@ fn a_look_up_that_fails_is_ignored_otherwise() {
         site.wait_clean();
         assert!(!site.is_drained("node1"));
         let said = site.said("node1");
-        let line = said
-            .iter()
-            .filter(|l| l.contains("it is not known whether"))
-            .count();
+        let line = said.iter().filter(|l| l.contains("it is not known whether")).count();
         assert_eq!(line, 1, "{said:#?}");
     }
 }

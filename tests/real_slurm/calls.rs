@@ -8,15 +8,8 @@ use crate::site::{ALL_ZERO, Call, SOON, Site, site};
 fn by_step(calls: &[Call]) -> BTreeMap<(u32, String, String), Vec<String>> {
     let mut steps = BTreeMap::new();
     for call in calls {
-        let key = (
-            call.job(),
-            call.get("step").to_owned(),
-            call.get("node").to_owned(),
-        );
-        steps
-            .entry(key)
-            .or_insert_with(Vec::new)
-            .push(call.function.clone());
+        let key = (call.job(), call.get("step").to_owned(), call.get("node").to_owned());
+        steps.entry(key).or_insert_with(Vec::new).push(call.function.clone());
     }
     steps
 }
@@ -50,15 +43,8 @@ pub fn srun_salloc_and_sbatch_on_one_and_three_nodes(cgroup: bool) {
         let out = site.run(&["srun", "--network=x", &n, "--ntasks-per-node=2", "true"]);
         assert_eq!(out.code, Some(0), "{}", out.stderr);
         let command = "srun --ntasks-per-node=2 true";
-        let out = site.run(&[
-            "salloc",
-            "--network=x",
-            &n,
-            "--ntasks-per-node=2",
-            "sh",
-            "-c",
-            command,
-        ]);
+        let out =
+            site.run(&["salloc", "--network=x", &n, "--ntasks-per-node=2", "sh", "-c", command]);
         assert_eq!(out.code, Some(0), "{}", out.stderr);
         let job = site.cluster.sbatch(
             &format!("#!/bin/sh\n{command}\n"),
@@ -90,22 +76,14 @@ fn a_job_without_network_costs_nothing_and_leaves_nothing() {
     let ask_for_step_only = "srun --network=x true; srun true; SLURM_NETWORK=x srun true";
     let out = site.run(&["salloc", "sh", "-c", ask_for_step_only]);
     assert_eq!(out.code, Some(0), "{}", out.stderr);
-    let job = site
-        .cluster
-        .sbatch("#!/bin/sh\nsrun true\nsrun true\n", &[]);
+    let job = site.cluster.sbatch("#!/bin/sh\nsrun true\nsrun true\n", &[]);
     site.cluster.wait_job(job, SOON);
     site.wait_clean();
     assert_eq!(site.functions(), Vec::<String>::new());
     let logs = site.cluster.since(&mark);
-    let ours: Vec<&str> = logs
-        .slurmd("node1")
-        .lines()
-        .filter(|line| line.contains("switch/lua"))
-        .collect();
-    assert!(
-        !ours.is_empty() && ours.iter().all(|line| line.contains("debug:")),
-        "{ours:#?}"
-    );
+    let ours: Vec<&str> =
+        logs.slurmd("node1").lines().filter(|line| line.contains("switch/lua")).collect();
+    assert!(!ours.is_empty() && ours.iter().all(|line| line.contains("debug:")), "{ours:#?}");
 }
 
 /// At most one look-up per job and node, whether the job is managed or not.
@@ -133,10 +111,7 @@ fn a_worker_is_started_for_managed_jobs_alone() {
     assert_eq!(site.run(&["srun", "--network=x", "true"]).code, Some(0));
     site.wait_clean();
     // One worker for preinit and init, one for postfini.
-    assert_eq!(
-        site.functions(),
-        ["load", "preinit", "init", "load", "postfini"]
-    );
+    assert_eq!(site.functions(), ["load", "preinit", "init", "load", "postfini"]);
 }
 
 /// SW-007, SW-195 (what it starts is left alone): each subset of the functions.
@@ -190,11 +165,7 @@ pub fn special_steps(cgroup: bool) {
         .env("SHELL", "/bin/sh")
         .stdin(b"echo shell: $FROM_SCRIPT\nexit\n".as_slice())
         .output();
-    assert!(
-        out.stdout.contains("shell: step interactive"),
-        "{}",
-        out.stdout
-    );
+    assert!(out.stdout.contains("shell: step interactive"), "{}", out.stdout);
     site.wait_clean();
     let interactive: Vec<String> = site
         .calls()
@@ -217,11 +188,7 @@ fn special_steps_get_nothing_by_default_nor_after_an_error() {
         let special = format!("function slurm_switch_setup_special_steps() {body} end\n");
         let site = site(&format!("{special}{ALL_ZERO}")).start();
         let job = site.cluster.sbatch("#!/bin/sh\ntrue\n", &["--network=x"]);
-        assert_eq!(
-            site.cluster.wait_job(job, SOON).state,
-            "COMPLETED",
-            "{body}"
-        );
+        assert_eq!(site.cluster.wait_job(job, SOON).state, "COMPLETED", "{body}");
         site.wait_clean();
         assert_eq!(site.functions(), Vec::<String>::new(), "{body}");
     }
@@ -235,9 +202,7 @@ fn a_refused_batch_step_fails_the_job_and_drains_nothing() {
          function slurm_switch_step_init(step) note('init', step) return -1 end\n",
     )
     .start();
-    let job = site
-        .cluster
-        .sbatch("#!/bin/sh\necho ran\n", &["--network=x", "-o", "out"]);
+    let job = site.cluster.sbatch("#!/bin/sh\necho ran\n", &["--network=x", "-o", "out"]);
     let ended = site.cluster.wait_job(job, SOON);
     assert_eq!((ended.state.as_str(), ended.restarts), ("FAILED", 0));
     site.wait_clean();
@@ -250,25 +215,14 @@ fn a_refused_batch_step_fails_the_job_and_drains_nothing() {
 /// SW-187, SW-188: one byte on stdout of an extern step would break the launch.
 #[test]
 fn a_script_that_prints_at_top_level_breaks_nothing() {
-    let site = site(&format!(
-        "print('hello') io.write('x') io.stdout:write('y')\n{ALL_ZERO}"
-    ))
-    .with(|b| b.slurm_conf("PrologFlags=Contain\n"))
-    .start();
+    let site = site(&format!("print('hello') io.write('x') io.stdout:write('y')\n{ALL_ZERO}"))
+        .with(|b| b.slurm_conf("PrologFlags=Contain\n"))
+        .start();
     let out = site.run(&["srun", "--network=x", "echo", "fine"]);
-    assert_eq!(
-        (out.code, out.stdout.as_str()),
-        (Some(0), "fine\n"),
-        "{}",
-        out.stderr
-    );
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "fine\n"), "{}", out.stderr);
     site.wait_clean();
     assert_eq!(site.functions(), WHOLE);
-    assert!(
-        site.cluster
-            .slurmd_log("node1")
-            .contains("switch/lua: load: hello")
-    );
+    assert!(site.cluster.slurmd_log("node1").contains("switch/lua: load: hello"));
 }
 
 #[test]
@@ -286,29 +240,15 @@ fn thirty_steps_of_one_job_at_once() {
 fn several_jobs_an_array_and_a_heterogeneous_job_are_not_mixed_up() {
     let site = site(ALL_ZERO).nodes(2).with(|b| b.cpus(16)).start();
     let script = "#!/bin/sh\nsrun -n1 true\nsrun -n1 true\n";
-    let mut jobs: Vec<u32> = (0..4)
-        .map(|_| site.cluster.sbatch(script, &["--network=x", "-n1"]))
-        .collect();
-    jobs.push(
-        site.cluster
-            .sbatch(script, &["--network=x", "-n1", "--array=1-4"]),
-    );
+    let mut jobs: Vec<u32> =
+        (0..4).map(|_| site.cluster.sbatch(script, &["--network=x", "-n1"])).collect();
+    jobs.push(site.cluster.sbatch(script, &["--network=x", "-n1", "--array=1-4"]));
     let unmanaged = site.cluster.sbatch(script, &["-n1"]);
-    let het = site.run(&[
-        "srun",
-        "--network=x",
-        "-n1",
-        "-N1",
-        ":",
-        "--network=x",
-        "-n2",
-        "-N1",
-        "true",
-    ]);
+    let het =
+        site.run(&["srun", "--network=x", "-n1", "-N1", ":", "--network=x", "-n2", "-N1", "true"]);
     assert_eq!(het.code, Some(0), "{}", het.stderr);
     site.cluster.wait_for("all jobs to end", SOON, || {
-        jobs.iter()
-            .all(|job| site.cluster.jobs(*job).iter().all(|task| task.is_final()))
+        jobs.iter().all(|job| site.cluster.jobs(*job).iter().all(|task| task.is_final()))
     });
     site.wait_clean();
     // Four jobs and four array tasks with two steps each, and two components of the het step.
@@ -322,26 +262,15 @@ fn a_requeued_job_gets_its_calls_in_each_run() {
     let site = site(ALL_ZERO).start();
     let script = "#!/bin/sh\nsrun true\n[ -n \"$SLURM_RESTART_COUNT\" ] || sleep 100\n";
     let job = site.cluster.sbatch(script, &["--network=x", "--requeue"]);
-    site.cluster
-        .wait_for("the first run's step", SOON, || site.calls().len() == 3);
+    site.cluster.wait_for("the first run's step", SOON, || site.calls().len() == 3);
     let id = job.to_string();
-    assert_eq!(
-        site.cluster
-            .root(&["scontrol", "requeue", &id])
-            .output()
-            .code,
-        Some(0)
-    );
+    assert_eq!(site.cluster.root(&["scontrol", "requeue", &id]).output().code, Some(0));
     site.cluster.wait_for("the job to be requeued", SOON, || {
         site.cluster.job(job).state.starts_with("PENDING")
     });
     let now = [&*format!("jobid={id}"), "starttime=now"];
     site.cluster.wait_for("the job to be released", SOON, || {
-        site.cluster
-            .root(&["scontrol", "update", now[0], now[1]])
-            .output()
-            .code
-            == Some(0)
+        site.cluster.root(&["scontrol", "update", now[0], now[1]]).output().code == Some(0)
     });
     let ended = site.cluster.wait_job(job, SOON);
     assert_eq!((ended.state.as_str(), ended.restarts), ("COMPLETED", 1));

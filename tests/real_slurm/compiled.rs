@@ -12,16 +12,10 @@ pub struct Compiled {
 impl Compiled {
     /// Compiles `tests/real_slurm/NAME.c`.
     pub fn new(name: &str, flags: &[&str]) -> Compiled {
-        let folder = tempfile::Builder::new()
-            .permissions(world_readable())
-            .tempdir()
-            .unwrap();
+        let folder = tempfile::Builder::new().permissions(world_readable()).tempdir().unwrap();
         let source =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/real_slurm/{name}.c"));
-        let object = Compiled {
-            folder,
-            name: name.to_owned(),
-        };
+        let object = Compiled { folder, name: name.to_owned() };
         let built = Command::new("cc")
             .args(["-shared", "-fPIC", "-o"])
             .arg(object.path())
@@ -29,11 +23,7 @@ impl Compiled {
             .args(flags)
             .output()
             .unwrap();
-        assert!(
-            built.status.success(),
-            "{}",
-            String::from_utf8_lossy(&built.stderr)
-        );
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         object
     }
 

@@ -32,22 +32,11 @@ fn kill_stepd(marker: &str, setup: Setup) -> Site {
         &["--network=x"],
     );
     site.cluster.wait_for("the task", SOON, || {
-        site.cluster
-            .processes_of_user()
-            .iter()
-            .any(|(_, title)| title == marker)
+        site.cluster.processes_of_user().iter().any(|(_, title)| title == marker)
     });
-    let stepd = site
-        .cluster
-        .stepds()
-        .into_iter()
-        .find(|stepd| stepd.step == "0")
-        .unwrap();
+    let stepd = site.cluster.stepds().into_iter().find(|stepd| stepd.step == "0").unwrap();
     let pid = stepd.pid.to_string();
-    assert_eq!(
-        site.cluster.root(&["kill", "-9", &pid]).output().code,
-        Some(0)
-    );
+    assert_eq!(site.cluster.root(&["kill", "-9", &pid]).output().code, Some(0));
     let id = job.to_string();
     assert_eq!(site.cluster.root(&["scancel", &id]).output().code, Some(0));
     site
@@ -89,22 +78,38 @@ fn a_killed_slurmstepd_gets_its_postfini_from_the_epilog() {
 fn a_negative_answer_there_drains_the_node() {
     let marker = marker();
     let site = kill_stepd(&marker, site(&watching(&marker, "return -1")));
-    site.cluster
-        .wait_for("the drain", SOON, || site.is_drained("node1"));
+    site.cluster.wait_for("the drain", SOON, || site.is_drained("node1"));
     site.wait_clean();
     assert_eq!(postfinis(&site), ["postfini step=0"]);
     // The epilog's own lines are in slurmd's log, too.
     let said = site.said("node1");
-    for words in [
-        "called now",
-        "returned -1 for step 1.0",
-        "so that Slurm drains node node1",
-    ] {
-        assert!(
-            said.iter().any(|line| line.contains(words)),
-            "{words}\n{said:#?}"
-        );
+    for words in ["called now", "returned -1 for step 1.0", "so that Slurm drains node node1"] {
+        assert!(said.iter().any(|line| line.contains(words)), "{words}\n{said:#?}");
     }
+}
+
+/// A task that has ended leaves its children to the epilog, too.
+#[test]
+fn the_children_of_a_dead_task_are_ended_before_postfini() {
+    let marker = marker();
+    let site = site(&watching(&marker, "return 0")).start();
+    let leader = format!("trap '' TERM; {marker} & {marker} & echo $$ > leader; wait");
+    let script = format!("#!/bin/sh\nsrun sh -c '{}'\nsleep 600\n", leader.replace('\'', "'\\''"));
+    let job = site.cluster.sbatch(&script, &["--network=x"]);
+    let sleeping =
+        || site.cluster.processes_of_user().iter().filter(|(_, title)| *title == marker).count();
+    site.cluster.wait_for("the tasks", SOON, || sleeping() == 2);
+    let stepd = site.cluster.stepds().into_iter().find(|stepd| stepd.step == "0").unwrap();
+    // slurmstepd first, or it would end the rest when the leader ends.
+    let leader = std::fs::read_to_string(site.cluster.work().join("leader")).unwrap();
+    for pid in [stepd.pid.to_string(), leader.trim().to_owned()] {
+        assert_eq!(site.cluster.root(&["kill", "-9", &pid]).output().code, Some(0));
+    }
+    assert_eq!(sleeping(), 2);
+    assert_eq!(site.cluster.root(&["scancel", &job.to_string()]).output().code, Some(0));
+    site.wait_clean();
+    assert_eq!(postfinis(&site), ["postfini step=0"]);
+    assert_eq!(site.calls().pop().unwrap().get("orphans"), "2");
 }
 
 /// Slurm takes the result of an epilog whose slurmd is gone for success (DESIGN, section 2).
@@ -115,18 +120,12 @@ fn an_epilog_whose_slurmd_is_gone_drains_by_itself() {
                 return -1";
     let marker = marker();
     let site = kill_stepd(&marker, site(&watching(&marker, slow)));
-    site.cluster.wait_for("the epilog", SOON, || {
-        site.cluster.dir().join("in_epilog").exists()
-    });
+    site.cluster.wait_for("the epilog", SOON, || site.cluster.dir().join("in_epilog").exists());
     site.cluster.kill_slurmd("node1");
     std::fs::write(site.cluster.dir().join("go"), "").unwrap();
-    site.cluster
-        .wait_for("the drain", SOON, || site.is_drained("node1"));
+    site.cluster.wait_for("the drain", SOON, || site.is_drained("node1"));
     let reason = site.cluster.node("node1").reason;
-    assert!(
-        reason.starts_with("switch_g_job_postfini failed"),
-        "{reason}"
-    );
+    assert!(reason.starts_with("switch_g_job_postfini failed"), "{reason}");
     site.cluster.start_slurmd("node1");
     site.wait_clean();
     assert_eq!(postfinis(&site), ["postfini step=0"]);
@@ -159,16 +158,10 @@ fn no_worker_outlives_a_slurmstepd_that_dies_in_init() {
     let site = site(ALL_ZERO).plugstack(&neighbour.required()).start();
     site.run(&["srun", "--network=x", "true"]);
     site.wait_clean();
-    let workers = Command::new("pgrep")
-        .args(["-f", "switch-lua-worker"])
-        .output()
-        .unwrap();
+    let workers = Command::new("pgrep").args(["-f", "switch-lua-worker"]).output().unwrap();
     let workers = String::from_utf8(workers.stdout).unwrap();
     for pid in workers.split_whitespace() {
         let parent = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        assert!(
-            !parent.contains(") S 1 "),
-            "worker {pid} lives without its slurmstepd: {parent}"
-        );
+        assert!(!parent.contains(") S 1 "), "worker {pid} lives without its slurmstepd: {parent}");
     }
 }

@@ -36,19 +36,8 @@ end
     }
     assert_ne!(job, "98");
     let log = site.cluster.slurmd_log("node1");
-    for name in [
-        "TABLE",
-        "FUNC",
-        "A=B",
-        "V",
-        "LONG",
-        "SLURM_PROCID",
-        "SLURM_MINE",
-        "SLURM_UMASK",
-    ] {
-        let skipped = log
-            .lines()
-            .any(|l| l.contains("switch/lua") && l.contains(name));
+    for name in ["TABLE", "FUNC", "A=B", "V", "LONG", "SLURM_PROCID", "SLURM_MINE", "SLURM_UMASK"] {
+        let skipped = log.lines().any(|l| l.contains("switch/lua") && l.contains(name));
         assert!(skipped, "nothing is said of {name}\n{log}");
     }
     site.wait_clean();
@@ -66,10 +55,7 @@ fn no_table_and_a_wrong_table_change_nothing() {
         assert_eq!(out.code, Some(0), "{}", out.stderr);
         if let Some(said) = said {
             let log = site.cluster.slurmd_log("node1");
-            assert!(
-                log.lines()
-                    .any(|l| l.contains("slurm_switch_step_init") && l.contains(said))
-            );
+            assert!(log.lines().any(|l| l.contains("slurm_switch_step_init") && l.contains(said)));
         }
         site.wait_clean();
     }
@@ -90,12 +76,7 @@ fn nodes_and_steps_have_their_own_environment() {
     let out = site.run(&["salloc", "--network=x", "-N3", "sh", "-c", steps]);
     let mut lines: Vec<&str> = out.stdout.lines().collect();
     lines.sort_unstable();
-    let expected = [
-        "node1/0 node1",
-        "node2/0 node2",
-        "node2/1 node2",
-        "node3/0 node3",
-    ];
+    let expected = ["node1/0 node1", "node2/0 node2", "node2/1 node2", "node3/0 node3"];
     assert_eq!(lines, expected, "{}", out.stderr);
     site.cluster.wait_idle(SOON);
 }

@@ -100,11 +100,7 @@ fn every_directive_has_the_effect_that_the_example_tells_of() {
         assert_eq!(ran.stdout, "", "{words}");
         assert!(ran.stderr.contains(REFUSAL), "{words}: {}", ran.stderr);
         assert!(!ran.drained, "{words}");
-        let expected = if function == "preinit" {
-            &WHOLE[..1]
-        } else {
-            &WHOLE
-        };
+        let expected = if function == "preinit" { &WHOLE[..1] } else { &WHOLE };
         assert_eq!(ran.calls(), expected, "{words}");
     }
 }
@@ -135,22 +131,13 @@ fn env_sets_each_kind_of_value() {
 #[test]
 fn words_are_combined_and_a_wrong_one_is_named() {
     let site = site(&with_directives()).start();
-    let ran = run(
-        &site,
-        "env+preinit_positive+postfini_fail+preinit_fail",
-        "echo $SWITCHLUA_TEXT",
-    );
+    let ran = run(&site, "env+preinit_positive+postfini_fail+preinit_fail", "echo $SWITCHLUA_TEXT");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stdout, "set by switch.lua\n");
     assert!(ran.drained);
     let ran = run(&site, "preinit_fial", "echo ran");
     ran.went_on("preinit_fial");
-    assert!(
-        ran.log
-            .contains("switchlua: there is no directive preinit_fial"),
-        "{}",
-        ran.log
-    );
+    assert!(ran.log.contains("switchlua: there is no directive preinit_fial"), "{}", ran.log);
     // Words of the controller's functions are no mistake, and nothing to the nodes.
     let ran = run(&site, "defer", "echo ran");
     ran.went_on("defer");
@@ -170,11 +157,9 @@ fn hang_is_ended_and_the_step_goes_on() {
 /// SW-181 to SW-184, SW-190, SW-191: a setting, as this function gets no argument.
 #[test]
 fn special_steps_are_a_setting() {
-    for (value, variable) in [
-        ("true", "set by switch.lua"),
-        ("false", "unset"),
-        ("\"crash\"", "unset"),
-    ] {
+    for (value, variable) in
+        [("true", "set by switch.lua"), ("false", "unset"), ("\"crash\"", "unset")]
+    {
         let script = example(&[("ALLOW_DIRECTIVES", "true"), ("SPECIAL_STEPS", value)]);
         let site = site(&script).start();
         let script = "#!/bin/sh\necho ${SWITCHLUA_TEXT-unset}\n";
@@ -192,22 +177,12 @@ fn special_steps_are_a_setting() {
 #[test]
 fn with_the_directives_off_they_do_nothing() {
     let site = site(EXAMPLE).start();
-    for words in [
-        "preinit_fail",
-        "preinit_crash",
-        "init_fail",
-        "init_hang",
-        "postfini_fail",
-        "nonsense",
-    ] {
+    for words in
+        ["preinit_fail", "preinit_crash", "init_fail", "init_hang", "postfini_fail", "nonsense"]
+    {
         let ran = run(&site, words, "echo ran");
         ran.went_on(words);
-        assert!(
-            ran.log
-                .contains("switch/lua: load: switchlua: script loaded"),
-            "{}",
-            ran.log
-        );
+        assert!(ran.log.contains("switch/lua: load: switchlua: script loaded"), "{}", ran.log);
         assert!(!ran.log.contains("error:"), "{}", ran.log);
     }
     let ran = run(&site, "env", "echo ${SWITCHLUA_TEXT-unset}");

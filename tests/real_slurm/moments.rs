@@ -65,12 +65,7 @@ fn cgroup_postfini_comes_after_what_a_task_left_behind_is_dead() {
     let site = site(&watching()).with(|b| b.cgroup(true)).start();
     let leave = "setsid sleep 61238 >/dev/null 2>&1 & sleep 0.2; pgrep -f 'sleep 61238$' >/dev/null && echo left";
     let out = site.run(&["srun", "--network=x", "sh", "-c", leave]);
-    assert_eq!(
-        (out.code, out.stdout.as_str()),
-        (Some(0), "left\n"),
-        "{}",
-        out.stderr
-    );
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "left\n"), "{}", out.stderr);
     site.wait_clean();
     assert_eq!(site.functions(), ["preinit", "init", "postfini"]);
 }
@@ -81,24 +76,12 @@ fn postfini_comes_after_a_cancelled_task_is_dead() {
     let site = site(&watching().replace("61238", "61239")).start();
     let srun = site
         .cluster
-        .user(&[
-            "srun",
-            "--network=x",
-            "sh",
-            "-c",
-            "trap '' TERM; sleep 61239 & wait",
-        ])
+        .user(&["srun", "--network=x", "sh", "-c", "trap '' TERM; sleep 61239 & wait"])
         .spawn();
     site.cluster.wait_for("the task", SOON, || {
-        site.cluster
-            .processes_of_user()
-            .iter()
-            .any(|(_, t)| t == "sleep 61239")
+        site.cluster.processes_of_user().iter().any(|(_, t)| t == "sleep 61239")
     });
-    assert_eq!(
-        site.cluster.root(&["scancel", "1.0"]).output().code,
-        Some(0)
-    );
+    assert_eq!(site.cluster.root(&["scancel", "1.0"]).output().code, Some(0));
     assert_ne!(srun.wait().code, Some(0));
     site.wait_clean();
     assert_eq!(site.functions(), ["preinit", "init", "postfini"]);
@@ -149,17 +132,45 @@ fn cgroup_what_preinit_starts_is_left_alone() {
     let out = site.run(&["srun", "--network=x", "echo", "ran"]);
     assert_eq!(out.stdout, "ran\n");
     site.wait_clean();
-    let found = std::process::Command::new("pgrep")
-        .args(["-f", "sleep 61240$"])
-        .output()
-        .unwrap();
+    let found = std::process::Command::new("pgrep").args(["-f", "sleep 61240$"]).output().unwrap();
     let pid = String::from_utf8(found.stdout).unwrap().trim().to_owned();
     assert!(!pid.is_empty(), "it was ended");
+    assert!(std::process::Command::new("kill").arg(&pid).status().unwrap().success());
+}
+
+/// slurmstepd sets the user's umask for the later hooks; a script runs with root's.
+#[test]
+fn files_of_postfini_do_not_have_the_users_umask() {
+    let write =
+        "local f = io.open(DIR .. '/by_' .. step.node .. '_NAME', 'w') f:close() return 0 end\n";
+    let script: String = ["preinit", "postfini"]
+        .map(|name| {
+            format!("function slurm_switch_step_{name}(step) {}", write.replace("NAME", name))
+        })
+        .concat();
+    let site = site(&script).start();
+    let out = site.run(&["sh", "-c", "umask 0; srun --network=x true"]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    site.wait_clean();
+    for name in ["preinit", "postfini"] {
+        use std::os::unix::fs::MetadataExt;
+        let meta = std::fs::metadata(site.cluster.dir().join(format!("by_node1_{name}"))).unwrap();
+        assert_eq!((meta.mode() & 0o777, meta.uid()), (0o644, 0), "{name}");
+    }
+}
+
+/// Steps that start together and run for long wait for each other's look-up and for nothing else.
+#[test]
+fn steps_that_start_together_run_together() {
+    let site = site(ALL_ZERO).with(|b| b.cpus(8)).start();
+    let steps = "for i in 1 2 3 4 5 6; do srun --exact -n1 -c1 --mem=0 sleep 8 & done; wait";
+    let out = site.run(&["salloc", "--network=x", "-n6", "sh", "-c", steps]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert!(
-        std::process::Command::new("kill")
-            .arg(&pid)
-            .status()
-            .unwrap()
-            .success()
+        out.elapsed < std::time::Duration::from_secs(16),
+        "one after another: {:?}",
+        out.elapsed
     );
+    site.wait_clean();
+    assert_eq!(site.calls().len(), 18);
 }

@@ -43,27 +43,13 @@ pub fn plugin() -> &'static Path {
         let exe = std::env::current_exe().unwrap();
         let profile = exe.parent().unwrap().parent().unwrap();
         let mut build = Command::new(env!("CARGO"));
-        build.args([
-            "build",
-            "--quiet",
-            "-p",
-            "spank-switch-lua",
-            "-p",
-            "switch-lua-worker",
-        ]);
+        build.args(["build", "--quiet", "-p", "spank-switch-lua", "-p", "switch-lua-worker"]);
         build.arg("--target-dir").arg(profile.parent().unwrap());
         if profile.ends_with("release") {
             build.arg("--release");
         }
-        let built = build
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .unwrap();
-        assert!(
-            built.status.success(),
-            "{}",
-            String::from_utf8_lossy(&built.stderr)
-        );
+        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         profile.join("libspank_switch_lua.so")
     })
 }
@@ -79,10 +65,7 @@ impl Call {
     /// The value of a field.
     pub fn get(&self, key: &str) -> &str {
         let start = format!("{key}=");
-        self.line
-            .split(' ')
-            .find_map(|word| word.strip_prefix(&start))
-            .unwrap()
+        self.line.split(' ').find_map(|word| word.strip_prefix(&start)).unwrap()
     }
 
     pub fn job(&self) -> u32 {
@@ -138,25 +121,11 @@ impl Setup {
     }
 
     pub fn start(self) -> Site {
-        let Setup {
-            builder,
-            mode,
-            arguments,
-            script,
-            more,
-        } = self;
+        let Setup { builder, mode, arguments, script, more } = self;
         let plugin = plugin().display();
-        let state = if arguments.contains("state_dir=") {
-            ""
-        } else {
-            "state_dir={dir}/switch"
-        };
+        let state = if arguments.contains("state_dir=") { "" } else { "state_dir={dir}/switch" };
         let line = format!("{mode} {plugin} {state} {arguments}\n{more}");
-        let cluster = builder
-            .plugstack(&line)
-            .file("etc/switch.lua", &script)
-            .start()
-            .unwrap();
+        let cluster = builder.plugstack(&line).file("etc/switch.lua", &script).start().unwrap();
         Site { cluster }
     }
 }
@@ -177,9 +146,7 @@ impl Site {
     /// The lines of a node's slurmd log that are ours, at a level above debug.
     pub fn said(&self, node: &str) -> Vec<String> {
         let log = self.cluster.slurmd_log(node);
-        let ours = log
-            .lines()
-            .filter(|l| l.contains("switch/lua") && !l.contains("debug"));
+        let ours = log.lines().filter(|l| l.contains("switch/lua") && !l.contains("debug"));
         ours.map(str::to_owned).collect()
     }
 
@@ -214,18 +181,14 @@ impl Site {
         let Ok(entries) = std::fs::read_dir(self.state_dir()) else {
             return Vec::new();
         };
-        entries
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect()
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     /// Waits until every job has ended on its nodes, and nothing is left of any.
     pub fn wait_clean(&self) {
         self.cluster.wait_idle(SOON);
         self.cluster
-            .wait_for("the state directory to be empty", SOON, || {
-                self.records().is_empty()
-            });
+            .wait_for("the state directory to be empty", SOON, || self.records().is_empty());
     }
 
     /// How many look-ups of one job slurmctld has answered.
@@ -234,14 +197,7 @@ impl Site {
         out.stdout
             .lines()
             .find(|line| line.contains("REQUEST_JOB_INFO_SINGLE"))
-            .and_then(|line| {
-                line.split("count:")
-                    .nth(1)?
-                    .split_whitespace()
-                    .next()?
-                    .parse()
-                    .ok()
-            })
+            .and_then(|line| line.split("count:").nth(1)?.split_whitespace().next()?.parse().ok())
             .unwrap_or(0)
     }
 

@@ -21,9 +21,7 @@ pub enum Answer {
 impl Answer {
     /// The answer in what a function returned.
     pub fn of(values: &MultiValue) -> Answer {
-        values
-            .front()
-            .map_or(Answer::NotANumber("nothing"), Answer::from_value)
+        values.front().map_or(Answer::NotANumber("nothing"), Answer::from_value)
     }
 
     /// The answer that one value is.
@@ -31,9 +29,9 @@ impl Answer {
         let sign = match value {
             Value::Integer(number) => 0.cmp(number).reverse(),
             // NaN compares with nothing; it is no success and asks for nothing.
-            Value::Number(number) => number
-                .partial_cmp(&0.0)
-                .unwrap_or(std::cmp::Ordering::Greater),
+            Value::Number(number) => {
+                number.partial_cmp(&0.0).unwrap_or(std::cmp::Ordering::Greater)
+            }
             other => return Answer::NotANumber(other.type_name()),
         };
         let text = value_number(value).unwrap_or_default();
@@ -57,22 +55,13 @@ mod tests {
         assert_eq!(number(-0.0), Answer::Zero);
         assert_eq!(integer(-1), Answer::Negative("-1".to_owned()));
         assert_eq!(number(-0.5), Answer::Negative("-0.5".to_owned()));
-        assert_eq!(
-            number(f64::NEG_INFINITY),
-            Answer::Negative("-inf".to_owned())
-        );
+        assert_eq!(number(f64::NEG_INFINITY), Answer::Negative("-inf".to_owned()));
         assert_eq!(integer(11), Answer::Positive("11".to_owned()));
         assert_eq!(number(3.0), Answer::Positive("3".to_owned()));
         assert_eq!(number(f64::NAN), Answer::Positive("nan".to_owned()));
         assert_eq!(Answer::from_value(&Value::Nil), Answer::NotANumber("nil"));
-        assert_eq!(
-            Answer::from_value(&Value::Boolean(true)),
-            Answer::NotANumber("boolean")
-        );
-        assert_eq!(
-            Answer::of(&MultiValue::new()),
-            Answer::NotANumber("nothing")
-        );
+        assert_eq!(Answer::from_value(&Value::Boolean(true)), Answer::NotANumber("boolean"));
+        assert_eq!(Answer::of(&MultiValue::new()), Answer::NotANumber("nothing"));
         let values = MultiValue::from_vec(vec![Value::Integer(-2), Value::Integer(0)]);
         assert_eq!(Answer::of(&values), Answer::Negative("-2".to_owned()));
     }

@@ -55,10 +55,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            depth: 64,
-            entries: 1_000_000,
-        }
+        Limits { depth: 64, entries: 1_000_000 }
     }
 }
 
@@ -227,10 +224,7 @@ impl Reader {
             Value::String(value) => Data::Str(value.as_bytes().to_vec()),
             Value::Table(table) => self.table(table)?,
             other => {
-                return Err(Unconvertible::Type {
-                    at: self.at(),
-                    kind: other.type_name(),
-                });
+                return Err(Unconvertible::Type { at: self.at(), kind: other.type_name() });
             }
         })
     }
@@ -241,10 +235,7 @@ impl Reader {
             return Err(Unconvertible::Cycle { at: self.at() });
         }
         if self.open.len() >= self.limits.depth {
-            return Err(Unconvertible::Depth {
-                at: self.at(),
-                limit: self.limits.depth,
-            });
+            return Err(Unconvertible::Depth { at: self.at(), limit: self.limits.depth });
         }
         self.open.push(pointer);
         let mut entries = Vec::new();
@@ -254,9 +245,7 @@ impl Reader {
             let (key, value) = pair?;
             self.entries += 1;
             if self.entries > self.limits.entries {
-                return Err(Unconvertible::Entries {
-                    limit: self.limits.entries,
-                });
+                return Err(Unconvertible::Entries { limit: self.limits.entries });
             }
             self.path.push(self.key(&key)?);
             let data = self.value(&value)?;
@@ -271,14 +260,11 @@ impl Reader {
 
     /// List or map.
     fn shape(&self, table: &Table, entries: Vec<(Key, Data)>) -> Result<Data, Unconvertible> {
-        let marked = table
-            .metatable()
-            .is_some_and(|metatable| metatable.to_pointer() == self.array);
+        let marked =
+            table.metatable().is_some_and(|metatable| metatable.to_pointer() == self.array);
         let counts = (1..).zip(&entries).all(|(n, (key, _))| *key == Key::Int(n));
         if counts && (marked || !entries.is_empty()) {
-            return Ok(Data::List(
-                entries.into_iter().map(|(_, data)| data).collect(),
-            ));
+            return Ok(Data::List(entries.into_iter().map(|(_, data)| data).collect()));
         }
         if marked {
             return Err(Unconvertible::NotAList { at: self.at() });
@@ -290,10 +276,7 @@ impl Reader {
         match key {
             Value::Integer(key) => Ok(Key::Int(*key)),
             Value::String(key) => Ok(Key::Str(key.as_bytes().to_vec())),
-            other => Err(Unconvertible::Key {
-                at: self.at(),
-                kind: other.type_name(),
-            }),
+            other => Err(Unconvertible::Key { at: self.at(), kind: other.type_name() }),
         }
     }
 
@@ -320,7 +303,5 @@ pub(crate) fn place(path: &[Key]) -> String {
 
 fn is_name(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|byte| !byte.is_ascii_digit())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }

@@ -85,12 +85,7 @@ impl Engine {
         })
         .map_err(wrong)?
         .map_err(|error: mlua::Error| wrong(error.to_string()))?;
-        Ok(Engine {
-            lua,
-            protected_call,
-            voice,
-            memory_limit: settings.memory_limit,
-        })
+        Ok(Engine { lua, protected_call, voice, memory_limit: settings.memory_limit })
     }
 
     /// The state itself, for adding to what a script sees and for reading what it left.
@@ -178,10 +173,9 @@ impl Engine {
                 path: path.clone(),
                 failure: Failure::from_mlua(&error, self.memory_limit),
             }),
-            Err(panic) => Err(LoadError::Failed {
-                path: path.clone(),
-                failure: Failure::plain(&panic),
-            }),
+            Err(panic) => {
+                Err(LoadError::Failed { path: path.clone(), failure: Failure::plain(&panic) })
+            }
         }
     }
 
@@ -205,11 +199,7 @@ impl Engine {
         }
         let mut bytes = || match values.pop_front() {
             Some(Value::String(text)) => text.as_bytes().to_vec(),
-            other => other
-                .as_ref()
-                .and_then(value_number)
-                .unwrap_or_default()
-                .into_bytes(),
+            other => other.as_ref().and_then(value_number).unwrap_or_default().into_bytes(),
         };
         let (text, kind, trace) = (bytes(), bytes(), bytes());
         let kind = String::from_utf8_lossy(&kind);
@@ -228,9 +218,7 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine")
-            .field("memory_limit", &self.memory_limit)
-            .finish_non_exhaustive()
+        f.debug_struct("Engine").field("memory_limit", &self.memory_limit).finish_non_exhaustive()
     }
 }
 
@@ -242,10 +230,7 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     fn new(voice: &'a Voice, function: &str) -> Running<'a> {
-        Running {
-            voice,
-            before: voice.enter(Some(Rc::from(function))),
-        }
+        Running { voice, before: voice.enter(Some(Rc::from(function))) }
     }
 }
 

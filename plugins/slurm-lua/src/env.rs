@@ -42,10 +42,8 @@ pub fn environment(value: &Value) -> (Vec<EnvChange>, Vec<String>) {
         Value::Nil => return (Vec::new(), Vec::new()),
         null if null.is_null() => return (Vec::new(), Vec::new()),
         other => {
-            let line = format!(
-                "environment is a {}, not a table: it is ignored",
-                other.type_name()
-            );
+            let line =
+                format!("environment is a {}, not a table: it is ignored", other.type_name());
             return (Vec::new(), vec![line]);
         }
     };
@@ -101,12 +99,7 @@ fn change(name: &Value, value: &Value) -> Result<EnvChange, String> {
             ));
         }
     };
-    let skip = |why: &str| {
-        Err(format!(
-            "environment variable {}: {why}: skipped",
-            shown(&name)
-        ))
-    };
+    let skip = |why: &str| Err(format!("environment variable {}: {why}: skipped", shown(&name)));
     if name.is_empty() {
         return skip("the name is empty");
     }

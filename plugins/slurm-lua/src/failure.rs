@@ -17,10 +17,7 @@ pub struct Failure {
 impl Failure {
     /// A failure that did not come out of running Lua code.
     pub(crate) fn plain(message: &str) -> Failure {
-        Failure {
-            message: one_line(message.as_bytes()),
-            traceback: Vec::new(),
-        }
+        Failure { message: one_line(message.as_bytes()), traceback: Vec::new() }
     }
 
     /// Puts together what stdlib.lua reports: the text of the error value, the type that value
@@ -42,10 +39,7 @@ impl Failure {
         {
             message = format!("{place} {message}");
         }
-        Failure {
-            message: one_line(explain(message, memory_limit).as_bytes()),
-            traceback,
-        }
+        Failure { message: one_line(explain(message, memory_limit).as_bytes()), traceback }
     }
 
     /// Whether Lua ran out of memory.
@@ -73,9 +67,7 @@ impl fmt::Display for Failure {
 fn without_traceback(text: &str) -> String {
     let text = text.split("\nstack traceback:").next().unwrap_or(text);
     let text = text.trim_end();
-    text.strip_prefix("runtime error: ")
-        .unwrap_or(text)
-        .to_owned()
+    text.strip_prefix("runtime error: ").unwrap_or(text).to_owned()
 }
 
 /// Adds what Lua's own words leave open.
@@ -154,20 +146,13 @@ mod tests {
         let text =
             b"error loading module 'c' from file '/c.so':\n\t/c.so: undefined symbol: lua_pushnil";
         let failure = Failure::new(text, "string", b"", None);
-        assert!(
-            failure
-                .message
-                .ends_with("(C modules are not supported by this build)")
-        );
+        assert!(failure.message.ends_with("(C modules are not supported by this build)"));
         assert!(!failure.message.contains('\n'));
     }
 
     #[test]
     fn running_out_of_memory_names_the_limit() {
         let failure = Failure::new(b"not enough memory", "string", b"", Some(1024));
-        assert_eq!(
-            failure.message,
-            "not enough memory: the limit of 1024 bytes is reached"
-        );
+        assert_eq!(failure.message, "not enough memory: the limit of 1024 bytes is reached");
     }
 }

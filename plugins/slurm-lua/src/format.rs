@@ -70,10 +70,7 @@ pub fn from_yaml(text: &[u8], limits: Limits) -> Result<Data, Error> {
 
 fn check_size(text: &[u8], limit: usize) -> Result<(), Error> {
     if text.len() > limit {
-        return Err(Error(format!(
-            "text has {} bytes, more than {limit}",
-            text.len()
-        )));
+        return Err(Error(format!("text has {} bytes, more than {limit}", text.len())));
     }
     Ok(())
 }
@@ -83,9 +80,7 @@ pub fn to_json(data: &Data) -> Result<String, Error> {
     check(data, false, &mut Vec::new())?;
     let mut out = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut out, PlainNumbers);
-    Plain(data)
-        .serialize(&mut serializer)
-        .map_err(|error| Error::new(&error.to_string()))?;
+    Plain(data).serialize(&mut serializer).map_err(|error| Error::new(&error.to_string()))?;
     String::from_utf8(out).map_err(|error| Error::new(&error.to_string()))
 }
 
@@ -99,10 +94,9 @@ pub fn to_yaml(data: &Data) -> Result<String, Error> {
 fn check(data: &Data, infinite: bool, path: &mut Vec<Key>) -> Result<(), Error> {
     let refuse = |path: &[Key], what: &str| Err(Error(format!("value{} {what}", place(path))));
     match data {
-        Data::Float(number) if !infinite && !number.is_finite() => refuse(
-            path,
-            &format!("is {}, which JSON cannot hold", number_text(*number)),
-        ),
+        Data::Float(number) if !infinite && !number.is_finite() => {
+            refuse(path, &format!("is {}, which JSON cannot hold", number_text(*number)))
+        }
         Data::Str(bytes) if std::str::from_utf8(bytes).is_err() => {
             refuse(path, "is a string that is not UTF-8")
         }
@@ -115,10 +109,7 @@ fn check(data: &Data, infinite: bool, path: &mut Vec<Key>) -> Result<(), Error> 
             Ok(())
         }
         Data::Map(entries) => {
-            let integers = entries
-                .iter()
-                .filter(|(key, _)| matches!(key, Key::Int(_)))
-                .count();
+            let integers = entries.iter().filter(|(key, _)| matches!(key, Key::Int(_))).count();
             if integers > 0 && integers < entries.len() {
                 return refuse(path, "is a table with both string and integer keys");
             }

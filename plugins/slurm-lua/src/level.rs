@@ -54,9 +54,7 @@ impl Level {
         if number > 5 {
             return Some(Level::Debug4);
         }
-        Level::ALL
-            .into_iter()
-            .find(|level| level.number() == number)
+        Level::ALL.into_iter().find(|level| level.number() == number)
     }
 
     /// The name, as in `slurm.log_info`.

@@ -106,9 +106,7 @@ impl LoadError {
         let name = path.to_string_lossy();
         let rest = message.strip_prefix(name.as_ref()).or_else(|| {
             let (shown, _) = message.strip_prefix("...")?.split_once(':')?;
-            name.ends_with(shown)
-                .then(|| message.get(3 + shown.len()..))
-                .flatten()
+            name.ends_with(shown).then(|| message.get(3 + shown.len()..)).flatten()
         });
         let parts = rest
             .and_then(|rest| rest.strip_prefix(':')?.split_once(": "))
@@ -130,17 +128,10 @@ impl LoadError {
             LoadError::Read { path, cause } => {
                 write!(f, "script {}: cannot be read: {cause}", path.display())
             }
-            LoadError::NotAFile { path, kind } => write!(
-                f,
-                "script {}: is a {kind}: a regular file is needed",
-                path.display()
-            ),
-            LoadError::Owner {
-                path,
-                place,
-                uid,
-                allowed,
-            } => {
+            LoadError::NotAFile { path, kind } => {
+                write!(f, "script {}: is a {kind}: a regular file is needed", path.display())
+            }
+            LoadError::Owner { path, place, uid, allowed } => {
                 let names: Vec<String> = allowed.iter().map(u32::to_string).collect();
                 write!(
                     f,
@@ -176,11 +167,7 @@ impl LoadError {
                 "script {}: is a precompiled chunk: install the source text",
                 path.display()
             ),
-            LoadError::Syntax {
-                path,
-                line,
-                message,
-            } => {
+            LoadError::Syntax { path, line, message } => {
                 write!(f, "script {}:", path.display())?;
                 if let Some(line) = line {
                     write!(f, "{line}:")?;
@@ -232,26 +219,15 @@ mod tests {
             (long.as_str(), shown.as_str()),
         ] {
             let error = LoadError::syntax(Path::new(path), message);
-            assert_eq!(
-                error.to_string(),
-                format!("script {path}:7: syntax error: '=' expected")
-            );
+            assert_eq!(error.to_string(), format!("script {path}:7: syntax error: '=' expected"));
         }
         let error = LoadError::syntax(Path::new("/x"), "chunk has too many syntax levels");
-        assert_eq!(
-            error.to_string(),
-            "script /x: syntax error: chunk has too many syntax levels"
-        );
+        assert_eq!(error.to_string(), "script /x: syntax error: chunk has too many syntax levels");
     }
 
     #[test]
     fn control_bytes_of_a_path_are_escaped() {
-        let error = LoadError::Links {
-            path: PathBuf::from("/a\n\x1b[2J"),
-        };
-        assert!(
-            error.to_string().starts_with(r"script /a\n\x1b[2J: more"),
-            "{error}"
-        );
+        let error = LoadError::Links { path: PathBuf::from("/a\n\x1b[2J") };
+        assert!(error.to_string().starts_with(r"script /a\n\x1b[2J: more"), "{error}");
     }
 }

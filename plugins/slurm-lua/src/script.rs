@@ -61,10 +61,8 @@ impl Script {
     /// others.
     pub fn read(path: &Path, trust: &Trust) -> Result<Script, LoadError> {
         let real = trust.walk(path)?;
-        let read_error = |error: io::Error| LoadError::Read {
-            path: path.to_owned(),
-            cause: cause(&error),
-        };
+        let read_error =
+            |error: io::Error| LoadError::Read { path: path.to_owned(), cause: cause(&error) };
         // A FIFO must not block us; the walk has resolved all links, so there is none to follow.
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -73,43 +71,24 @@ impl Script {
             .map_err(|errno| read_error(errno.into()))?;
         let metadata = file.metadata().map_err(read_error)?;
         if !metadata.is_file() {
-            return Err(LoadError::NotAFile {
-                path: path.to_owned(),
-                kind: kind(&metadata),
-            });
+            return Err(LoadError::NotAFile { path: path.to_owned(), kind: kind(&metadata) });
         }
         trust.check(path, &real, &metadata)?;
         let mut source = Vec::new();
-        (&file)
-            .take(MAX_SCRIPT + 1)
-            .read_to_end(&mut source)
-            .map_err(read_error)?;
+        (&file).take(MAX_SCRIPT + 1).read_to_end(&mut source).map_err(read_error)?;
         if source.len() as u64 > MAX_SCRIPT {
-            return Err(LoadError::TooLarge {
-                path: path.to_owned(),
-                limit: MAX_SCRIPT,
-            });
+            return Err(LoadError::TooLarge { path: path.to_owned(), limit: MAX_SCRIPT });
         }
         let identity = Identity::of(&metadata);
         if identity != Identity::of(&file.metadata().map_err(read_error)?) {
-            return Err(LoadError::Changed {
-                path: path.to_owned(),
-            });
+            return Err(LoadError::Changed { path: path.to_owned() });
         }
-        Ok(Script {
-            path: path.to_owned(),
-            source,
-            identity,
-        })
+        Ok(Script { path: path.to_owned(), source, identity })
     }
 
     /// A script whose text comes from elsewhere; no file is looked at.
     pub fn from_source(path: &Path, source: Vec<u8>) -> Script {
-        Script {
-            path: path.to_owned(),
-            source,
-            identity: Identity::default(),
-        }
+        Script { path: path.to_owned(), source, identity: Identity::default() }
     }
 
     /// The text for the compiler: without byte order mark and without a first line that begins
@@ -137,9 +116,7 @@ mod tests {
     use super::*;
 
     fn text(source: &[u8]) -> Vec<u8> {
-        Script::from_source(Path::new("/x"), source.to_vec())
-            .text()
-            .to_vec()
+        Script::from_source(Path::new("/x"), source.to_vec()).text().to_vec()
     }
 
     #[test]
@@ -154,11 +131,7 @@ mod tests {
 
     #[test]
     fn a_precompiled_chunk_is_recognised() {
-        for source in [
-            b"\x1bLua".as_slice(),
-            b"#!x\n\x1bLua",
-            b"\xef\xbb\xbf\x1bLua",
-        ] {
+        for source in [b"\x1bLua".as_slice(), b"#!x\n\x1bLua", b"\xef\xbb\xbf\x1bLua"] {
             assert!(Script::from_source(Path::new("/x"), source.to_vec()).is_binary());
         }
     }

@@ -23,11 +23,7 @@ pub(crate) struct Voice {
 
 impl Voice {
     pub(crate) fn new(prefix: String, sink: Rc<dyn Sink>) -> Voice {
-        Voice {
-            prefix,
-            sink,
-            function: RefCell::new(None),
-        }
+        Voice { prefix, sink, function: RefCell::new(None) }
     }
 
     /// Names the function that runs from now on; gives the one that ran until now.

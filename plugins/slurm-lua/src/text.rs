@@ -112,10 +112,7 @@ mod tests {
     #[test]
     fn control_bytes_become_escapes() {
         assert_eq!(one_line(b"a\nb\tc\x1b[0m\x7f\0"), r"a\nb\tc\x1b[0m\x7f\x00");
-        assert_eq!(
-            one_line("\u{85}\u{202e}\u{2028}é".as_bytes()),
-            r"\u{85}\u{202e}\u{2028}é"
-        );
+        assert_eq!(one_line("\u{85}\u{202e}\u{2028}é".as_bytes()), r"\u{85}\u{202e}\u{2028}é");
         assert_eq!(one_line(b"\xff\xc3"), r"\xff\xc3");
         assert_eq!(log_line(b"a\tb\n"), "a\tb\\n");
     }
@@ -124,10 +121,7 @@ mod tests {
     fn a_long_line_is_cut_with_a_note() {
         let line = one_line(&[b'a'; 100_000]);
         assert!(line.len() <= MAX_LINE);
-        assert!(
-            line.ends_with("aa [cut here: 100000 bytes in all]"),
-            "{line}"
-        );
+        assert!(line.ends_with("aa [cut here: 100000 bytes in all]"), "{line}");
         assert_eq!(one_line(&[b'a'; MAX_LINE]), "a".repeat(MAX_LINE));
     }
 
@@ -138,14 +132,8 @@ mod tests {
         assert_eq!(number_text(-4.0), "-4");
         assert_eq!(number_text(0.1), "0.1");
         assert_eq!(number_text(1e15), "1000000000000000");
-        assert_eq!(
-            number_text(4_611_686_018_427_387_904.0),
-            "4611686018427387904"
-        );
-        assert_eq!(
-            number_text(18_446_744_073_709_551_614.0),
-            "18446744073709552000"
-        );
+        assert_eq!(number_text(4_611_686_018_427_387_904.0), "4611686018427387904");
+        assert_eq!(number_text(18_446_744_073_709_551_614.0), "18446744073709552000");
         assert_eq!(number_text(1e-7), "0.0000001");
         assert_eq!(number_text(f64::NAN), "nan");
         assert_eq!(number_text(f64::NEG_INFINITY), "-inf");

@@ -72,10 +72,8 @@ impl Trust {
     /// A directory with the sticky bit may be writable by others if the next step in it belongs
     /// to someone trusted and is not the script itself.
     pub(crate) fn walk(&self, script: &Path) -> Result<PathBuf, LoadError> {
-        let stat = |error: io::Error| LoadError::Stat {
-            path: script.to_owned(),
-            cause: cause(&error),
-        };
+        let stat =
+            |error: io::Error| LoadError::Stat { path: script.to_owned(), cause: cause(&error) };
         let start = std::path::absolute(script).map_err(stat)?;
         let mut ahead = steps(&start);
         let mut here = PathBuf::from("/");
@@ -89,10 +87,7 @@ impl Trust {
                 self.check(script, &here, &directory)?;
             }
             let Some(step) = ahead.pop() else {
-                return Err(LoadError::NotAFile {
-                    path: script.to_owned(),
-                    kind: "directory",
-                });
+                return Err(LoadError::NotAFile { path: script.to_owned(), kind: "directory" });
             };
             if step == ".." {
                 here.pop();
@@ -104,9 +99,7 @@ impl Trust {
                 self.check_owner(script, &next, &metadata)?;
                 links += 1;
                 if links > MAX_LINKS {
-                    return Err(LoadError::Links {
-                        path: script.to_owned(),
-                    });
+                    return Err(LoadError::Links { path: script.to_owned() });
                 }
                 let target = std::fs::read_link(&next).map_err(stat)?;
                 if target.is_absolute() {
@@ -127,11 +120,7 @@ impl Trust {
 }
 
 fn writable(script: &Path, place: &Path, metadata: &Metadata) -> LoadError {
-    LoadError::Writable {
-        path: script.to_owned(),
-        place: place.to_owned(),
-        mode: metadata.mode(),
-    }
+    LoadError::Writable { path: script.to_owned(), place: place.to_owned(), mode: metadata.mode() }
 }
 
 /// The names in a path, last first.

@@ -12,10 +12,7 @@ fn functions_are_found_and_other_globals_are_told_apart() {
     let loaded = load("function f() end; g = 4; h = { }");
     assert_eq!(loaded.engine.defines("f"), Defined::Yes);
     assert_eq!(loaded.engine.defines("nothing"), Defined::No);
-    assert!(matches!(
-        loaded.engine.defines("g"),
-        Defined::NotAFunction(_)
-    ));
+    assert!(matches!(loaded.engine.defines("g"), Defined::NotAFunction(_)));
     assert_eq!(loaded.engine.defines("h"), Defined::NotAFunction("table"));
     assert!(matches!(loaded.engine.call("nothing", ()), Call::Undefined));
     assert!(matches!(loaded.engine.call("h", ()), Call::Undefined));
@@ -34,22 +31,14 @@ fn a_script_that_forbids_undefined_globals_can_be_asked() {
 #[test]
 fn arguments_and_results_keep_their_number() {
     let loaded = load("function f(...) return select('#', ...), ... end");
-    let values = loaded
-        .returned("f", (1, Value::Nil, "x", Value::Nil))
-        .into_vec();
+    let values = loaded.returned("f", (1, Value::Nil, "x", Value::Nil)).into_vec();
     assert_eq!(values.len(), 5);
     assert_eq!(values[0], Value::Integer(4));
     assert_eq!(values[1], Value::Integer(1));
     assert_eq!(values[4], Value::Nil);
     let loaded = load("function f() end; function g() return nil end");
-    assert_eq!(
-        Answer::of(&loaded.returned("f", ())),
-        Answer::NotANumber("nothing")
-    );
-    assert_eq!(
-        Answer::of(&loaded.returned("g", ())),
-        Answer::NotANumber("nil")
-    );
+    assert_eq!(Answer::of(&loaded.returned("f", ())), Answer::NotANumber("nothing"));
+    assert_eq!(Answer::of(&loaded.returned("g", ())), Answer::NotANumber("nil"));
 }
 
 /// SW-236, SW-237, SW-238: integers, so that they print without a fraction (A46).
@@ -106,18 +95,9 @@ fn error_values_of_every_kind_give_a_readable_line() {
     let place = "/etc/slurm/switch.lua:1:";
     for (raise, expected) in [
         ("error('text', 0)", "text".to_owned()),
-        (
-            "error()",
-            format!("{place} error value is nil: give error() a string"),
-        ),
-        (
-            "error(nil)",
-            format!("{place} error value is nil: give error() a string"),
-        ),
-        (
-            "error({})",
-            format!("{place} error value is a table: give error() a string"),
-        ),
+        ("error()", format!("{place} error value is nil: give error() a string")),
+        ("error(nil)", format!("{place} error value is nil: give error() a string")),
+        ("error({})", format!("{place} error value is a table: give error() a string")),
         (
             "error({ code = 5, msg = 'no link' })",
             format!("{place} error value is a table: code=5, msg=no link"),
@@ -137,10 +117,7 @@ fn error_values_of_every_kind_give_a_readable_line() {
         ("error(42)", format!("{place} 42")),
         ("error(true)", format!("{place} true")),
         ("error('two\\nlines')", format!("{place} two\\nlines")),
-        (
-            "local x = nil + 1",
-            format!("{place} attempt to perform arithmetic on a nil value"),
-        ),
+        ("local x = nil + 1", format!("{place} attempt to perform arithmetic on a nil value")),
         (
             "return slurm.from_json(true)",
             format!("{place} slurm.from_json: expected a string, got boolean"),
@@ -158,18 +135,10 @@ fn error_values_of_every_kind_give_a_readable_line() {
 #[test]
 fn errors_from_rust_callbacks_have_a_place_and_no_second_traceback() {
     let loaded = load("function f() rusty() end");
-    let rusty = loaded
-        .engine
-        .lua()
-        .create_function(|_, ()| -> slurm_lua::mlua::Result<()> {
-            Err(slurm_lua::mlua::Error::runtime("no such item"))
-        });
-    loaded
-        .engine
-        .lua()
-        .globals()
-        .set("rusty", rusty.unwrap())
-        .unwrap();
+    let rusty = loaded.engine.lua().create_function(|_, ()| -> slurm_lua::mlua::Result<()> {
+        Err(slurm_lua::mlua::Error::runtime("no such item"))
+    });
+    loaded.engine.lua().globals().set("rusty", rusty.unwrap()).unwrap();
     let failure = loaded.failed("f");
     assert_eq!(failure.message, "/etc/slurm/switch.lua:1: no such item");
 }
@@ -181,12 +150,7 @@ fn a_panic_in_a_callback_is_a_failure() {
         .engine
         .lua()
         .create_function(|_, ()| -> slurm_lua::mlua::Result<()> { panic!("bug") });
-    loaded
-        .engine
-        .lua()
-        .globals()
-        .set("rusty", rusty.unwrap())
-        .unwrap();
+    loaded.engine.lua().globals().set("rusty", rusty.unwrap()).unwrap();
     assert!(loaded.failed("f").message.contains("bug"));
     loaded.returned("g", ());
 }
@@ -197,10 +161,7 @@ fn many_calls_leave_nothing_behind() {
     let loaded = load("function bad() error('x') end; function good() return 1, {} end");
     let run = || {
         for _ in 0..20_000 {
-            assert!(matches!(
-                loaded.engine.call("undefined", ()),
-                Call::Undefined
-            ));
+            assert!(matches!(loaded.engine.call("undefined", ()), Call::Undefined));
             loaded.failed("bad");
             loaded.returned("good", ());
         }
@@ -250,9 +211,7 @@ fn the_memory_limit_ends_a_call_and_the_engine_lives_on() {
         let failure = loaded.failed(name);
         assert!(
             failure.message.contains("not enough memory")
-                && failure
-                    .message
-                    .ends_with(": the limit of 16777216 bytes is reached"),
+                && failure.message.ends_with(": the limit of 16777216 bytes is reached"),
             "{failure}"
         );
         assert_eq!(loaded.text("h"), "fine");

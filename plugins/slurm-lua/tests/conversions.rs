@@ -14,9 +14,7 @@ fn eval(expression: &str) -> String {
 
 /// Evaluates an expression that raises.
 fn refused(expression: &str) -> String {
-    load(&format!("function f() return {expression} end"))
-        .failed("f")
-        .message
+    load(&format!("function f() return {expression} end")).failed("f").message
 }
 
 /// A48, SW-250.
@@ -31,10 +29,7 @@ fn lists_and_maps_keep_their_kind_through_json() {
         "[null,1,null]",
         r#"{"1":"a"}"#,
     ] {
-        assert_eq!(
-            eval(&format!("slurm.to_json(slurm.from_json('{text}'))")),
-            text
-        );
+        assert_eq!(eval(&format!("slurm.to_json(slurm.from_json('{text}'))")), text);
     }
     assert_eq!(eval("slurm.to_json({})"), "{}");
     assert_eq!(eval("slurm.to_json(slurm.array({}))"), "[]");
@@ -43,10 +38,7 @@ fn lists_and_maps_keep_their_kind_through_json() {
     assert_eq!(eval("slurm.to_json({ a = slurm.null })"), r#"{"a":null}"#);
     assert_eq!(eval("slurm.to_json(nil)"), "null");
     assert_eq!(eval("tostring(slurm.from_json('{\"a\":null}').a)"), "nil");
-    assert_eq!(
-        eval("tostring(slurm.from_json('[null]')[1] == slurm.null)"),
-        "true"
-    );
+    assert_eq!(eval("tostring(slurm.from_json('[null]')[1] == slurm.null)"), "true");
 }
 
 /// A48.
@@ -54,30 +46,14 @@ fn lists_and_maps_keep_their_kind_through_json() {
 fn sparse_and_mixed_tables_are_errors() {
     for (expression, what) in [
         ("slurm.to_json({ 1, nil, 3 })", "value is a sparse list"),
-        (
-            "slurm.to_json({ a = { [1] = 'a', x = 1 } })",
-            "value at .a is a table with both",
-        ),
+        ("slurm.to_json({ a = { [1] = 'a', x = 1 } })", "value at .a is a table with both"),
         ("slurm.to_json({ [2] = 'a' })", "value is a sparse list"),
-        (
-            "slurm.to_json(slurm.array({ x = 1 }))",
-            "slurm.array with other keys",
-        ),
+        ("slurm.to_json(slurm.array({ x = 1 }))", "slurm.array with other keys"),
         ("slurm.to_yaml({ 1, nil, 3 })", "value is a sparse list"),
-        (
-            "slurm.to_json({ [1.5] = 'a' })",
-            "has a key that is a number",
-        ),
-        (
-            "slurm.to_json({ [true] = 'a' })",
-            "has a key that is a boolean",
-        ),
+        ("slurm.to_json({ [1.5] = 'a' })", "has a key that is a number"),
+        ("slurm.to_json({ [true] = 'a' })", "has a key that is a boolean"),
     ] {
-        assert!(
-            refused(expression).contains(what),
-            "{expression}: {}",
-            refused(expression)
-        );
+        assert!(refused(expression).contains(what), "{expression}: {}", refused(expression));
     }
 }
 
@@ -88,33 +64,18 @@ fn what_is_no_data_is_an_error_with_its_place() {
             "slurm.to_json({ a = { b = { 1, 2, print } } })",
             "slurm.to_json: value at .a.b[3] is a function",
         ),
-        (
-            "slurm.to_json({ ['a b'] = io.stdout })",
-            "value at [\"a b\"] is a userdata",
-        ),
-        (
-            "slurm.to_yaml(coroutine.create(print))",
-            "slurm.to_yaml: value is a thread",
-        ),
-        (
-            "slurm.to_json({ x = '\\255' })",
-            "value at .x is a string that is not UTF-8",
-        ),
+        ("slurm.to_json({ ['a b'] = io.stdout })", "value at [\"a b\"] is a userdata"),
+        ("slurm.to_yaml(coroutine.create(print))", "slurm.to_yaml: value is a thread"),
+        ("slurm.to_json({ x = '\\255' })", "value at .x is a string that is not UTF-8"),
         ("slurm.to_json({ ['\\255'] = 1 })", "not UTF-8"),
         ("slurm.to_json({ x = 0/0 })", "value at .x is nan"),
         ("slurm.to_json({ x = -1/0 })", "value at .x is -inf"),
-        (
-            "slurm.array(1)",
-            "slurm.array: expected a table, got number",
-        ),
+        ("slurm.array(1)", "slurm.array: expected a table, got number"),
         ("slurm.array(setmetatable({}, {}))", "metatable of its own"),
     ] {
         let message = refused(expression);
         assert!(message.contains(what), "{expression}: {message}");
-        assert!(
-            message.starts_with("/etc/slurm/switch.lua:1: "),
-            "{message}"
-        );
+        assert!(message.starts_with("/etc/slurm/switch.lua:1: "), "{message}");
     }
 }
 
@@ -129,31 +90,11 @@ fn cycles_depth_and_size_are_bounded() {
          function bomb() local t = { 1 }; for _ = 1, 40 do t = { t, t } end; return slurm.to_json(t) end\n\
          function shared() local t = { 1 }; return slurm.to_json({ t, t }) end",
     );
-    assert!(
-        loaded
-            .failed("cycle")
-            .message
-            .contains("table at .a.b contains itself")
-    );
-    assert!(
-        loaded
-            .failed("deep")
-            .message
-            .contains("deeper than 64 levels")
-    );
+    assert!(loaded.failed("cycle").message.contains("table at .a.b contains itself"));
+    assert!(loaded.failed("deep").message.contains("deeper than 64 levels"));
     assert_eq!(loaded.text("fits").len(), 2 * 64);
-    assert!(
-        loaded
-            .failed("wide")
-            .message
-            .contains("more than 1000000 entries")
-    );
-    assert!(
-        loaded
-            .failed("bomb")
-            .message
-            .contains("more than 1000000 entries")
-    );
+    assert!(loaded.failed("wide").message.contains("more than 1000000 entries"));
+    assert!(loaded.failed("bomb").message.contains("more than 1000000 entries"));
     assert_eq!(loaded.text("shared"), "[[1],[1]]");
     let deep = "slurm.from_json(('['):rep(65) .. (']'):rep(65))";
     assert!(refused(deep).contains("deeper than 64 levels"));
@@ -163,13 +104,9 @@ fn cycles_depth_and_size_are_bounded() {
 /// A47, A46.
 #[test]
 fn numbers_survive_and_print_in_plain_digits() {
-    for text in [
-        "9007199254740993",
-        "-9223372036854775808",
-        "9223372036854775807",
-        "0.1",
-        "4294967294",
-    ] {
+    for text in
+        ["9007199254740993", "-9223372036854775808", "9223372036854775807", "0.1", "4294967294"]
+    {
         if INTEGERS || text.len() < 16 {
             let expression = format!("slurm.to_json(slurm.from_json('{text}'))");
             assert_eq!(eval(&expression), text);
@@ -192,10 +129,7 @@ fn numbers_survive_and_print_in_plain_digits() {
 #[test]
 fn bad_text_is_a_catchable_error_with_line_and_column() {
     let message = refused("slurm.from_json('{\"a\":\\n tru}')");
-    assert!(
-        message.starts_with("/etc/slurm/switch.lua:1: slurm.from_json: "),
-        "{message}"
-    );
+    assert!(message.starts_with("/etc/slurm/switch.lua:1: slurm.from_json: "), "{message}");
     assert!(message.contains("line 2 column"), "{message}");
     assert!(refused("slurm.from_json('1 2')").contains("trailing characters"));
     assert!(refused("slurm.from_json('')").contains("EOF"));
@@ -215,10 +149,7 @@ fn yaml_reads_and_writes() {
         r#"{"a":[1,"x"],"b":{},"c":[],"d":"7"}"#
     );
     assert_eq!(eval("slurm.from_yaml('100: eth0')[100]"), "eth0");
-    assert_eq!(
-        eval("slurm.to_yaml({ a = { 'x', '7' }, b = {} })"),
-        "a:\n- x\n- '7'\nb: {}\n"
-    );
+    assert_eq!(eval("slurm.to_yaml({ a = { 'x', '7' }, b = {} })"), "a:\n- x\n- '7'\nb: {}\n");
     assert_eq!(eval("tostring(slurm.from_yaml(''))"), "nil");
     assert!(!refused("slurm.from_yaml('a: !t 1')").is_empty());
     assert!(!refused("slurm.from_yaml('a: 1\\n---\\nb: 2')").is_empty());
@@ -232,10 +163,7 @@ fn a_yaml_alias_bomb_is_refused() {
          for i = 1, 12 do t = t .. 'a' .. i .. ': &a' .. i .. ' [' .. ('*a' .. i - 1 .. ','):rep(10) .. ']\\n' end\n\
          return slurm.to_json(slurm.from_yaml(t)) end)()",
     );
-    assert!(
-        message.contains("limit exceeded") || message.contains("entries"),
-        "{message}"
-    );
+    assert!(message.contains("limit exceeded") || message.contains("entries"), "{message}");
 }
 
 /// The wire keeps integer keys, which JSON refuses.
@@ -256,10 +184,7 @@ fn data_keeps_integer_keys_and_empty_lists() {
     );
     let again = Data::from_lua(lua, &data.to_lua(lua).unwrap(), Limits::default()).unwrap();
     assert_eq!(data, again);
-    let limits = Limits {
-        depth: 1,
-        entries: 10,
-    };
+    let limits = Limits { depth: 1, entries: 10 };
     assert!(
         Data::from_lua(lua, &value, limits)
             .unwrap_err()
@@ -274,11 +199,7 @@ fn changes(table: &str) -> (Vec<String>, Vec<String>) {
     let (changes, lines) = environment(&value);
     let changes = changes.iter().map(|change| match change {
         EnvChange::Set { name, value } => {
-            format!(
-                "{}={}",
-                String::from_utf8_lossy(name),
-                String::from_utf8_lossy(value)
-            )
+            format!("{}={}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
         }
         EnvChange::Unset { name } => format!("-{}", String::from_utf8_lossy(name)),
     });
@@ -290,19 +211,7 @@ fn changes(table: &str) -> (Vec<String>, Vec<String>) {
 fn an_environment_table_becomes_sorted_changes() {
     let (changed, lines) =
         changes("{ N = 4.0, M = 42, S = 'x=y', T = true, F = false, E = '', D = 0.1, X = 1e15 }");
-    assert_eq!(
-        changed,
-        [
-            "D=0.1",
-            "E=",
-            "-F",
-            "M=42",
-            "N=4",
-            "S=x=y",
-            "T=1",
-            "X=1000000000000000"
-        ]
-    );
+    assert_eq!(changed, ["D=0.1", "E=", "-F", "M=42", "N=4", "S=x=y", "T=1", "X=1000000000000000"]);
     assert!(lines.is_empty());
 }
 
@@ -317,9 +226,7 @@ fn entries_without_meaning_are_skipped_with_a_line_each() {
     sorted.sort();
     assert_eq!(lines, sorted);
     assert!(
-        lines
-            .iter()
-            .all(|line| line.ends_with(": skipped") && !line.chars().any(char::is_control)),
+        lines.iter().all(|line| line.ends_with(": skipped") && !line.chars().any(char::is_control)),
         "{lines:#?}"
     );
     assert!(
@@ -335,11 +242,7 @@ fn entries_without_meaning_are_skipped_with_a_line_each() {
 #[test]
 fn a_variable_too_long_for_the_kernel_is_skipped() {
     let length = MAX_ENTRY - 1 - 2 - 1;
-    assert!(
-        changes(&format!("{{ A = ('x'):rep({length}) }}"))
-            .1
-            .is_empty()
-    );
+    assert!(changes(&format!("{{ A = ('x'):rep({length}) }}")).1.is_empty());
     let (changed, lines) = changes(&format!("{{ A = ('x'):rep({}) }}", length + 1));
     assert!(changed.is_empty());
     assert_eq!(lines.len(), 1);
@@ -351,10 +254,7 @@ fn an_environment_that_is_no_table_is_one_line() {
     assert_eq!(changes("nil"), (vec![], vec![]));
     let (changed, lines) = changes("'A=1'");
     assert!(changed.is_empty());
-    assert_eq!(
-        lines,
-        ["environment is a string, not a table: it is ignored"]
-    );
+    assert_eq!(lines, ["environment is a string, not a table: it is ignored"]);
     let (_, lines) =
         changes("(function() local t = {}; for i = 1, 1000 do t[i] = i end; return t end)()");
     assert_eq!(lines.len(), 65);

@@ -52,9 +52,7 @@ fn slurm_log_takes_numbers_and_names() {
     );
     let levels: Vec<Level> = loaded.lines.take().into_iter().map(|line| line.0).collect();
     use Level::{Debug3, Debug4, Error, Info, Verbose};
-    let expected = [
-        Error, Info, Verbose, Debug4, Debug4, Debug4, Debug3, Info, Debug4,
-    ];
+    let expected = [Error, Info, Verbose, Debug4, Debug4, Debug4, Debug3, Info, Debug4];
     assert_eq!(levels, expected);
 }
 
@@ -62,22 +60,15 @@ fn slurm_log_takes_numbers_and_names() {
 #[test]
 fn slurm_log_refuses_other_levels_and_names_them() {
     let loaded = load("function f(level) slurm.log(level, 'm') end");
-    for (level, shown) in [
-        ("'loud'", "loud"),
-        ("1.5", "1.5"),
-        ("-2", "-2"),
-        ("0/0", "nan"),
-        ("nil", "nil"),
-    ] {
+    for (level, shown) in
+        [("'loud'", "loud"), ("1.5", "1.5"), ("-2", "-2"), ("0/0", "nan"), ("nil", "nil")]
+    {
         let source = format!("function g() f({level}) end");
         loaded.engine.load(&common::script(&source)).unwrap();
         let failure = loaded.failed("g");
         assert!(failure.message.contains("slurm.log: level"), "{failure}");
         assert!(failure.message.contains(shown), "{failure}");
-        assert!(
-            failure.message.starts_with("/etc/slurm/switch.lua:1:"),
-            "{failure}"
-        );
+        assert!(failure.message.starts_with("/etc/slurm/switch.lua:1:"), "{failure}");
     }
 }
 
@@ -112,39 +103,17 @@ fn a_bad_format_is_logged_and_does_not_raise() {
     );
     let lines = loaded.lines.take();
     assert_eq!(lines.len(), 10);
-    let texts: Vec<&str> = lines
-        .iter()
-        .map(|(_, text)| text.trim_start_matches("switch/lua: load: "))
-        .collect();
+    let texts: Vec<&str> =
+        lines.iter().map(|(_, text)| text.trim_start_matches("switch/lua: load: ")).collect();
     assert_eq!(lines[0].0, Level::Error);
-    assert!(
-        texts[0].starts_with("disk 95%s full %n [log format error: "),
-        "{}",
-        texts[0]
-    );
+    assert!(texts[0].starts_with("disk 95%s full %n [log format error: "), "{}", texts[0]);
     assert_eq!(texts[1], "50%");
-    assert!(
-        texts[2].starts_with("%s %s [log format error: bad argument #3"),
-        "{}",
-        texts[2]
-    );
+    assert!(texts[2].starts_with("%s %s [log format error: bad argument #3"), "{}", texts[2]);
     assert_eq!(texts[3], "3");
     // Without integers %d cuts the fraction off.
-    assert!(
-        !INTEGERS || texts[4].contains("number has no integer representation"),
-        "{}",
-        texts[4]
-    );
-    assert!(
-        texts[5].starts_with("nil [log format error: "),
-        "{}",
-        texts[5]
-    );
-    assert!(
-        texts[6].starts_with("nil [log format error: "),
-        "{}",
-        texts[6]
-    );
+    assert!(!INTEGERS || texts[4].contains("number has no integer representation"), "{}", texts[4]);
+    assert!(texts[5].starts_with("nil [log format error: "), "{}", texts[5]);
+    assert!(texts[6].starts_with("nil [log format error: "), "{}", texts[6]);
     assert!(
         texts[7].contains("[log format error: ") || texts[7].contains("whose __tostring fails"),
         "{}",
@@ -159,21 +128,13 @@ fn a_bad_format_is_logged_and_does_not_raise() {
 #[test]
 fn string_format_itself_keeps_raising() {
     let loaded = load("function f() return string.format('%d', 3.5) end");
-    assert!(
-        loaded
-            .failed("f")
-            .message
-            .contains("number has no integer representation")
-    );
+    assert!(loaded.failed("f").message.contains("number has no integer representation"));
 }
 
 #[test]
 fn a_log_call_is_one_line_whatever_the_script_puts_in() {
     let loaded = load(r#"print("a\nerror: forged\27[2J\200", "b\n")"#);
-    assert_eq!(
-        loaded.lines.texts(),
-        ["switch/lua: load: a\\nerror: forged\\x1b[2J\\xc8\tb"]
-    );
+    assert_eq!(loaded.lines.texts(), ["switch/lua: load: a\\nerror: forged\\x1b[2J\\xc8\tb"]);
     let loaded = load(r#"print(string.rep("x", 1000000))"#);
     let texts = loaded.lines.texts();
     assert!(texts[0].len() <= slurm_lua::text::MAX_LINE);
@@ -183,10 +144,7 @@ fn a_log_call_is_one_line_whatever_the_script_puts_in() {
 #[test]
 fn the_name_of_the_function_follows_nested_calls() {
     let loaded = common::empty(None);
-    loaded
-        .engine
-        .load(&common::script("function f() print(1) end"))
-        .unwrap();
+    loaded.engine.load(&common::script("function f() print(1) end")).unwrap();
     loaded.returned("f", ());
     loaded.engine.lua().load("print(2)").exec().unwrap();
     assert_eq!(loaded.lines.texts(), ["switch/lua: f: 1", "switch/lua: 2"]);
@@ -200,8 +158,5 @@ fn overwritten_globals_do_not_break_logging() {
         slurm.log_info("%s", 1)
         print(2)"#,
     );
-    assert_eq!(
-        loaded.lines.texts(),
-        ["switch/lua: load: 1", "switch/lua: load: 2"]
-    );
+    assert_eq!(loaded.lines.texts(), ["switch/lua: load: 1", "switch/lua: load: 2"]);
 }

@@ -17,8 +17,7 @@ fn tree() -> impl Strategy<Value = Data> {
         any::<i64>().prop_map(|number| Data::Int(if INTEGERS { number } else { number >> 11 })),
         // Integral floats are written as integers and come back as such.
         any::<f64>()
-            .prop_filter("a fraction", |number| number.is_finite()
-                && number.fract() != 0.0)
+            .prop_filter("a fraction", |number| number.is_finite() && number.fract() != 0.0)
             .prop_map(Data::Float),
         "\\PC{0,8}".prop_map(|text| Data::Str(text.into_bytes())),
         any::<String>().prop_map(|text| Data::Str(text.into_bytes())),
@@ -28,11 +27,7 @@ fn tree() -> impl Strategy<Value = Data> {
             proptest::collection::vec(inner.clone(), 0..6).prop_map(Data::List),
             proptest::collection::btree_map("[a-z0-9 ]{0,6}", inner, 0..6).prop_map(|map| {
                 let entries = map.into_iter();
-                Data::Map(
-                    entries
-                        .map(|(key, data)| (Key::Str(key.into_bytes()), data))
-                        .collect(),
-                )
+                Data::Map(entries.map(|(key, data)| (Key::Str(key.into_bytes()), data)).collect())
             }),
         ]
     })

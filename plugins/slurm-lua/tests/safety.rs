@@ -18,12 +18,7 @@ fn os_exit_is_an_error_everywhere() {
          function required() local ok, text = pcall(require('os').exit); return text end",
     );
     let failure = loaded.failed("direct");
-    assert!(
-        failure
-            .message
-            .starts_with("/etc/slurm/switch.lua:1: os.exit is not"),
-        "{failure}"
-    );
+    assert!(failure.message.starts_with("/etc/slurm/switch.lua:1: os.exit is not"), "{failure}");
     for name in ["protected", "coroutine_", "loaded_", "required"] {
         assert!(loaded.text(name).contains(text), "{name}");
     }
@@ -44,11 +39,7 @@ fn the_environment_cannot_redirect_modules() {
         let path = format!("{}/?.lua", evil.path().display());
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args([
-                "--exact",
-                "the_environment_cannot_redirect_modules",
-                "--nocapture",
-            ])
+            .args(["--exact", "the_environment_cannot_redirect_modules", "--nocapture"])
             .env(INSIDE, "1")
             .env("LUA_INIT", format!("@{}/init.lua", evil.path().display()))
             .env("LUA_INIT_5_4", "error('evil init ran')")
@@ -68,10 +59,7 @@ fn the_environment_cannot_redirect_modules() {
     );
     let paths = loaded.text("paths");
     assert!(paths.contains("/usr/local/share/lua/5."), "{paths}");
-    assert!(
-        paths.split(';').all(|path| path.starts_with("/usr/")),
-        "{paths}"
-    );
+    assert!(paths.split(';').all(|path| path.starts_with("/usr/")), "{paths}");
     assert_eq!(loaded.text("planted"), "false");
 }
 
@@ -87,10 +75,7 @@ fn c_modules_load() {
          end",
     );
     let text = loaded.text("f");
-    assert!(
-        text == "number" || text.contains("module 'socket' not found"),
-        "{text}"
-    );
+    assert!(text == "number" || text.contains("module 'socket' not found"), "{text}");
 }
 
 /// A04.
@@ -116,10 +101,7 @@ fn closing_a_state_runs_finalizers_safely() {
     let lines = loaded.lines.clone();
     drop(loaded.engine);
     let texts = lines.texts();
-    assert!(
-        texts.is_empty() || texts == ["switch/lua: closing"],
-        "{texts:?}"
-    );
+    assert!(texts.is_empty() || texts == ["switch/lua: closing"], "{texts:?}");
 }
 
 /// Wherever memory runs out, in Lua, in a callback of ours or in the error handler, a value comes
@@ -144,35 +126,18 @@ fn memory_may_run_out_anywhere() {
             continue;
         }
         let failure = loaded.failed("f");
-        assert!(
-            !failure.message.contains("internal error"),
-            "{limit}: {failure}"
-        );
+        assert!(!failure.message.contains("internal error"), "{limit}: {failure}");
     }
     assert!(failures > 0);
 }
 
 #[test]
 fn source_nested_without_end_is_refused() {
-    for piece in [
-        "(",
-        "{",
-        "function f() ",
-        "do ",
-        "not ",
-        "[",
-        "a.b:c(",
-        "x=",
-    ] {
-        let error = common::empty(None)
-            .engine
-            .load(&common::script(&piece.repeat(200_000)))
-            .unwrap_err();
+    for piece in ["(", "{", "function f() ", "do ", "not ", "[", "a.b:c(", "x="] {
+        let error =
+            common::empty(None).engine.load(&common::script(&piece.repeat(200_000))).unwrap_err();
         let line = error.to_string();
-        assert!(
-            line.contains("syntax error") || line.contains("C stack overflow"),
-            "{line}"
-        );
+        assert!(line.contains("syntax error") || line.contains("C stack overflow"), "{line}");
     }
 }
 

@@ -17,9 +17,7 @@ struct Site {
 
 impl Site {
     fn new(source: impl AsRef<[u8]>) -> Site {
-        let site = Site {
-            directory: tempfile::tempdir().unwrap(),
-        };
+        let site = Site { directory: tempfile::tempdir().unwrap() };
         fs::write(site.path(), source).unwrap();
         mode(&site.path(), 0o644);
         site
@@ -73,10 +71,7 @@ fn an_empty_script_is_valid_and_has_no_functions() {
     let site = Site::new("");
     let engine = common::empty(None).engine;
     engine.load(&read(&site.path()).unwrap()).unwrap();
-    assert_eq!(
-        engine.defines("slurm_switch_step_init"),
-        slurm_lua::Defined::No
-    );
+    assert_eq!(engine.defines("slurm_switch_step_init"), slurm_lua::Defined::No);
 }
 
 /// A51.
@@ -116,10 +111,7 @@ fn a_script_that_others_can_write_is_refused() {
         let site = Site::new("");
         mode(&site.path(), bits);
         let line = refusal(&site.path());
-        assert!(
-            line.contains("it has mode") && line.contains(shown),
-            "{line}"
-        );
+        assert!(line.contains("it has mode") && line.contains(shown), "{line}");
     }
 }
 
@@ -148,24 +140,14 @@ fn a_script_of_somebody_else_is_refused() {
     if me() == 0 {
         chown(site.path(), Some(65_534), None).unwrap();
     }
-    let line = Script::read(&site.path(), &stranger)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        line.contains("is owned by uid") && line.contains("not by uid 0"),
-        "{line}"
-    );
+    let line = Script::read(&site.path(), &stranger).unwrap_err().to_string();
+    assert!(line.contains("is owned by uid") && line.contains("not by uid 0"), "{line}");
     if me() == 0 {
         chown(site.path(), Some(0), None).unwrap();
         chown(site.directory.path(), Some(65_534), None).unwrap();
-        let line = Script::read(&site.path(), &stranger)
-            .unwrap_err()
-            .to_string();
+        let line = Script::read(&site.path(), &stranger).unwrap_err().to_string();
         assert!(
-            line.contains(&format!(
-                "{} is owned by uid 65534",
-                site.directory.path().display()
-            )),
+            line.contains(&format!("{} is owned by uid 65534", site.directory.path().display())),
             "{line}"
         );
     }
@@ -178,11 +160,9 @@ fn links_are_followed_and_the_way_through_them_is_checked() {
     symlink("link.lua", site.at("link2.lua")).unwrap();
     symlink("..", site.at("up")).unwrap();
     let name = site.directory.path().file_name().unwrap();
-    for path in [
-        site.at("link.lua"),
-        site.at("link2.lua"),
-        site.at("up").join(name).join("link2.lua"),
-    ] {
+    for path in
+        [site.at("link.lua"), site.at("link2.lua"), site.at("up").join(name).join("link2.lua")]
+    {
         assert_eq!(read(&path).unwrap().source, b"x = 1");
     }
     symlink("loop.lua", site.at("loop.lua")).unwrap();
@@ -198,12 +178,7 @@ fn links_are_followed_and_the_way_through_them_is_checked() {
 #[test]
 fn a_script_that_is_too_large_is_refused() {
     let site = Site::new("");
-    fs::File::options()
-        .write(true)
-        .open(site.path())
-        .unwrap()
-        .set_len((16 << 20) + 1)
-        .unwrap();
+    fs::File::options().write(true).open(site.path()).unwrap().set_len((16 << 20) + 1).unwrap();
     assert!(refusal(&site.path()).contains("larger than 16777216 bytes"));
 }
 
@@ -228,9 +203,7 @@ fn a_syntax_error_names_file_and_line() {
     assert!(line.starts_with(&place), "{line}");
     let engine = common::empty(None).engine;
     assert!(engine.compile_only(&common::script("function f(")).is_err());
-    engine
-        .compile_only(&common::script("error('not run')"))
-        .unwrap();
+    engine.compile_only(&common::script("error('not run')")).unwrap();
 }
 
 /// SW-025.
@@ -252,10 +225,7 @@ fn a_top_level_that_returns_another_number_is_refused() {
         ("return 0/0", "nan"),
     ] {
         let line = refusal(&Site::new(source).path());
-        assert!(
-            line.contains(&format!("returned {number} on load")),
-            "{line}"
-        );
+        assert!(line.contains(&format!("returned {number} on load")), "{line}");
     }
 }
 

@@ -31,7 +31,10 @@ pub fn run(settings: &Settings, cx: &JobEpilogCx<'_>) -> Result<()> {
             return Ok(());
         }
     };
+    let slurmd = parent();
     store.forget_unmanaged(job_id);
+    // A sweep may be at the same record; `None` too if there is no record.
+    let _lock = store.lock_existing(job_id);
     let job = match store.job(job_id, &mut say::problem) {
         Ok(Some(job)) => job,
         Ok(None) => return Ok(()),
@@ -40,12 +43,8 @@ pub fn run(settings: &Settings, cx: &JobEpilogCx<'_>) -> Result<()> {
             return Ok(());
         }
     };
-    let reasons = settle::all(settings, &job, job_id, &node, uid);
-    let verdict = if reasons.is_empty() {
-        Verdict::GoOn
-    } else {
-        Verdict::DrainNode
-    };
+    let reasons = settle::all(settings, &job, job_id, &node, Some(uid));
+    let verdict = if reasons.is_empty() { Verdict::GoOn } else { Verdict::DrainNode };
     if !reports_failure(Hook::JobEpilog, verdict) {
         store.remove(job);
         return Ok(());
@@ -53,20 +52,28 @@ pub fn run(settings: &Settings, cx: &JobEpilogCx<'_>) -> Result<()> {
     let why = format!("job {job_id}: {}", reasons.join(", "));
     // Slurm's own drain needs slurmd, which reads this process's result. Without slurmd, or where
     // the drain was to be at the step's end and failed then, libslurm is asked.
-    if (settings.drain == Drain::Now || !slurmd_waits()) && settle::drain(&cx.controller(), &why) {
+    if (settings.drain == Drain::Now || !slurmd_waits(slurmd))
+        && settle::drain(&cx.controller(), &why)
+    {
         store.remove(job);
         return Ok(());
     }
-    say::error(format_args!(
-        "{why}: the epilog fails, so that Slurm drains node {node}"
-    ));
+    say::error(format_args!("{why}: the epilog fails, so that Slurm drains node {node}"));
     store.remove(job);
     Err(Error::Reported)
 }
 
+/// The process that started this one.
+fn parent() -> Option<process::Stat> {
+    rustix::process::getppid().and_then(|parent| process::stat(parent.as_raw_pid()))
+}
+
 /// Whether the slurmd that started this process is still there to read its result.
-fn slurmd_waits() -> bool {
-    rustix::process::getppid()
-        .and_then(|parent| process::stat(parent.as_raw_pid()))
-        .is_some_and(|parent| parent.comm.starts_with("slurmd"))
+fn slurmd_waits(before: Option<process::Stat>) -> bool {
+    match (before, parent()) {
+        (Some(before), Some(now)) => {
+            before.process == now.process && now.comm.starts_with("slurmd")
+        }
+        _ => false,
+    }
 }

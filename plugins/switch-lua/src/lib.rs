@@ -30,6 +30,8 @@ struct SwitchLua {
     errors: Vec<String>,
     /// The managed step that this slurmstepd runs.
     step: Option<Step>,
+    /// Whether this step was the one that asked slurmctld about its job.
+    asked: bool,
 }
 
 impl Plugin for SwitchLua {
@@ -49,18 +51,16 @@ impl Plugin for SwitchLua {
             Log::Debug2 => spank::log::Level::Debug2,
             Log::Debug3 => spank::log::Level::Debug3,
         });
-        Ok(SwitchLua {
-            settings,
-            errors,
-            step: None,
-        })
+        Ok(SwitchLua { settings, errors, step: None, asked: false })
     }
 }
 
 impl Init for SwitchLua {
     fn init(&mut self, cx: InitCx<'_>) -> Result<()> {
         match cx.split() {
-            In::Remote(cx) => self.step = step::begin(&self.settings, &self.errors, &cx),
+            In::Remote(cx) => {
+                self.step = step::begin(&self.settings, &self.errors, &cx, &mut self.asked);
+            }
             In::Slurmd(_) => {
                 say::errors(&self.errors);
                 run_in_job::warn(&self.settings);
@@ -117,8 +117,14 @@ impl TaskExit for SwitchLua {
 
 impl Exit for SwitchLua {
     fn exit(&mut self, cx: ExitCx<'_>) -> Result<()> {
-        if let (In::Remote(cx), Some(step)) = (cx.split(), self.step.take()) {
-            step.end(&self.settings, &cx);
+        if let In::Remote(cx) = cx.split() {
+            if let Some(step) = self.step.take() {
+                step.end(&self.settings, &cx);
+            }
+            // Rarely, and never before a step: it waits for other jobs' leftovers.
+            if std::mem::take(&mut self.asked) {
+                let _ = step::guarded(|| sweep::run(&self.settings, &cx.controller()));
+            }
         }
         Ok(())
     }

@@ -10,16 +10,21 @@ use switch_lua_core::settings::{OnLookupFailure, Settings};
 use switch_lua_core::{special, wire};
 
 use crate::step::Step;
-use crate::{place, say, sweep};
+use crate::{place, say};
 
 /// The handle of `slurm_spank_init` in slurmstepd.
 pub type InitRemote<'h> = Handle<'h, phase::Init, Remote>;
 
 /// Looks the job up, and opens the step's record.
-pub fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<Step> {
-    let ids = cx
-        .step_id()
-        .and_then(|id| Ok((id, cx.job_id()?, cx.uid()?)));
+///
+/// `asked` is set if slurmctld was asked.
+pub fn find(
+    settings: &Settings,
+    errors: &[String],
+    cx: &InitRemote<'_>,
+    asked: &mut bool,
+) -> Option<Step> {
+    let ids = cx.step_id().and_then(|id| Ok((id, cx.job_id()?, cx.uid()?)));
     let (id, job_id, uid) = match ids {
         Ok(ids) => ids,
         Err(error) => {
@@ -36,9 +41,8 @@ pub fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Opti
     };
     let mut step = Step::new(job_id, id, step_id);
     let restarts = restart_count(cx);
-    let mut asked = false;
     let mut ask = || {
-        asked = true;
+        *asked = true;
         ask_controller(&cx.controller(), job_id)
     };
     let store = place::node().and_then(|node| {
@@ -55,26 +59,22 @@ pub fn find(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Opti
     match known {
         Ok(Known::Unmanaged) => {
             say::debug(format_args!("job {job_id} did not ask for --network"));
-            if let (true, Ok(store)) = (asked, &store) {
-                sweep::run(settings, store, job_id, &cx.controller());
-            }
             return None;
         }
         Ok(Known::Failed(error)) => return not_looked_up(step, settings, cx, &error),
+        Ok(Known::Unanswered) => {
+            let error = Error::message("another step of the job got no answer from slurmctld");
+            return not_looked_up(step, settings, cx, &error);
+        }
         Ok(Known::Managed(job)) => {
             if let Some(info) = &job.info {
                 step.step.know(info);
+                step.het_job_id = info.het_job_id;
             }
-            let run = job
-                .info
-                .as_ref()
-                .map_or(restarts, |info| info.restart_count);
+            let run = job.info.as_ref().map_or(restarts, |info| info.restart_count);
             if let StepId::Normal(number) = id {
                 let record = StepRecord::open(Process::this(), uid);
                 step.record = Some((job, StepKey { run, step: number }, record));
-            }
-            if let (true, Ok(store)) = (asked, &store) {
-                sweep::run(settings, store, job_id, &cx.controller());
             }
         }
         // Without a record nobody would know that a postfini is owed. If the job is managed its
@@ -108,25 +108,20 @@ where
     cx.getenv(b"SLURM_RESTART_COUNT")
         .ok()
         .flatten()
-        .and_then(|text| {
-            std::str::from_utf8(&text)
-                .ok()
-                .and_then(|text| text.parse().ok())
-        })
+        .and_then(|text| std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()))
         .unwrap_or(0)
 }
 
 fn ask_controller(controller: &Controller<'_>, job_id: u32) -> Result<Asked> {
     let record = controller.load_job(job_id)?;
     let Some(network) = record.network else {
-        return Ok(Asked::Unmanaged {
-            restart_count: record.restart_count,
-        });
+        return Ok(Asked::Unmanaged { restart_count: record.restart_count });
     };
     let mut info = JobInfo::new(job_id, record.restart_count, record.start_time);
     info.sluid = record.sluid;
     info.partition = record.partition.map(wire::Text::from);
     info.network = Some(network.into());
+    info.het_job_id = record.het_job_id;
     Ok(Asked::Managed(info))
 }
 
@@ -137,16 +132,10 @@ fn not_looked_up(
     cx: &InitRemote<'_>,
     error: &Error,
 ) -> Option<Step> {
-    let network = cx
-        .getenv(b"SLURM_NETWORK")
-        .ok()
-        .flatten()
-        .unwrap_or_default();
+    let network = cx.getenv(b"SLURM_NETWORK").ok().flatten().unwrap_or_default();
     if settings.on_lookup_failure == OnLookupFailure::Fail && !network.is_empty() {
         step.controller_answers = false;
-        step.refuse(format_args!(
-            "{error}, and SLURM_NETWORK says that it asked for one"
-        ));
+        step.refuse(format_args!("{error}, and SLURM_NETWORK says that it asked for one"));
         return Some(step);
     }
     say::error(format_args!(

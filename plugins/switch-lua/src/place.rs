@@ -10,8 +10,12 @@ use switch_lua_core::settings::Settings;
 /// Where slurm.conf is if the daemon does not say (slurmd always does, measured on 22.05).
 const SLURM_CONF: &str = "/etc/slurm/slurm.conf";
 
-/// The worker's file name, beside the plug-in.
-const WORKER: &str = "switch-lua-worker";
+/// The worker's file name, beside the plug-in, as it is installed: with the version, since a running
+/// slurmstepd keeps the plug-in it loaded while a newer one is installed.
+const WORKER: &str = concat!("switch-lua-worker-", env!("CARGO_PKG_VERSION"));
+
+/// The worker's file name in a build.
+const BUILT: &str = "switch-lua-worker";
 
 /// The node's name in slurm.conf: `SLURMD_NODENAME`, which slurmstepd puts into its environment
 /// before it loads plug-ins, and slurmd into the epilog's.
@@ -27,10 +31,7 @@ pub fn slurm_conf() -> PathBuf {
 
 /// The script of this line.
 pub fn script(settings: &Settings) -> PathBuf {
-    settings
-        .script
-        .clone()
-        .unwrap_or_else(|| slurm_conf().with_file_name("switch.lua"))
+    settings.script.clone().unwrap_or_else(|| slurm_conf().with_file_name("switch.lua"))
 }
 
 /// The worker, which is installed beside the plug-in.
@@ -38,5 +39,7 @@ pub fn worker() -> Result<PathBuf, String> {
     let plugin = spank::plugin_file().ok_or("the loader does not say where the plug-in lies")?;
     // Slurm passes the path it found, which can be a link into another folder.
     let plugin = plugin.canonicalize().unwrap_or(plugin);
-    Ok(plugin.with_file_name(WORKER))
+    let installed = plugin.with_file_name(WORKER);
+    let built = plugin.with_file_name(BUILT);
+    Ok(if built.exists() && !installed.exists() { built } else { installed })
 }

@@ -23,15 +23,13 @@ pub fn warn(settings: &Settings) {
     }
 }
 
-/// Whether a slurm.conf has the flag; its names are not case-sensitive.
+/// Whether a slurm.conf has the flag; its names are not case-sensitive, and a line can hold several
+/// settings. Included files are not looked at: the manual says what to set.
 fn runs_in_job(text: &str) -> bool {
     text.lines()
         .filter_map(|line| line.split('#').next())
-        .filter_map(|line| line.trim().split_once('='))
-        .filter(|(key, _)| key.trim().eq_ignore_ascii_case("PrologFlags"))
-        .any(|(_, flags)| {
-            flags
-                .split(',')
-                .any(|f| f.trim().eq_ignore_ascii_case("RunInJob"))
-        })
+        .flat_map(str::split_whitespace)
+        .filter_map(|setting| setting.split_once('='))
+        .filter(|(key, _)| key.eq_ignore_ascii_case("PrologFlags"))
+        .any(|(_, flags)| flags.split(',').any(|flag| flag.eq_ignore_ascii_case("RunInJob")))
 }

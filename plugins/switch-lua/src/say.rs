@@ -23,9 +23,7 @@ pub fn debug(text: impl std::fmt::Display) {
 /// What is wrong with the plugstack.conf line.
 pub fn errors(errors: &[String]) {
     for line in errors {
-        error(format_args!(
-            "{line}; until it is mended, steps of jobs with --network fail"
-        ));
+        error(format_args!("{line}; until it is mended, steps of jobs with --network fail"));
     }
 }
 
@@ -45,8 +43,5 @@ pub fn script(level: wire::Level, text: &wire::Text) {
         // spank.h declares no deeper level.
         wire::Level::Debug3 | wire::Level::Debug4 => Level::Debug3,
     };
-    log::log(
-        level,
-        format_args!("{}", String::from_utf8_lossy(text.as_bytes())),
-    );
+    log::log(level, format_args!("{}", String::from_utf8_lossy(text.as_bytes())));
 }

@@ -12,8 +12,8 @@ use switch_lua_core::{DRAIN_REASON, orphans};
 
 use crate::{place, say, step};
 
-/// How long the epilog waits for a slurmstepd that is still about to end.
-const STEPD_PATIENCE: Duration = Duration::from_secs(30);
+/// Added to what a slurmstepd may still need for loading the script and for a call.
+const STEPD_MARGIN: Duration = Duration::from_secs(10);
 
 /// A step that owes its postfini.
 pub struct Owed<'s> {
@@ -55,9 +55,7 @@ pub fn answer(
             (Outcome::from(&answer), changes, true)
         }
         Err(failure) => {
-            say::error(format_args!(
-                "{name}: {step}: {failure}; it counts as a Lua error"
-            ));
+            say::error(format_args!("{name}: {step}: {failure}; it counts as a Lua error"));
             (Outcome::Failed, Vec::new(), false)
         }
     }
@@ -70,9 +68,7 @@ fn postfini(settings: &Settings, step: &wire::Step) -> Option<Outcome> {
         Ok(started) => started,
         Err(failure) => {
             let function = Function::StepPostfini.name();
-            say::error(format_args!(
-                "{function}: cannot be called for {name}: {failure}"
-            ));
+            say::error(format_args!("{function}: cannot be called for {name}: {failure}"));
             return None;
         }
     };
@@ -108,9 +104,7 @@ pub fn at_step_end(settings: &Settings, owed: Owed<'_>, controller: &Controller<
     }
     let reason = reason_for(owed.step);
     let Some(record) = owed.record else { return };
-    let noted = owed
-        .job
-        .write_step(owed.key, &record.to_drain(reason.clone()));
+    let noted = owed.job.write_step(owed.key, &record.to_drain(reason.clone()));
     if settings.drain == Drain::Epilog && cfg!(feature = "epilog") {
         match noted {
             Ok(()) => return say::error(format_args!("{reason}: the node is drained at job end")),
@@ -126,10 +120,7 @@ pub fn at_step_end(settings: &Settings, owed: Owed<'_>, controller: &Controller<
 /// Drains this node through libslurm.
 pub fn drain(controller: &Controller<'_>, why: &str) -> bool {
     let drained = place::node().and_then(|node| {
-        controller
-            .drain_node(&node, DRAIN_REASON)
-            .map(|()| node)
-            .map_err(|e| e.to_string())
+        controller.drain_node(&node, DRAIN_REASON).map(|()| node).map_err(|e| e.to_string())
     });
     match drained {
         Ok(node) => {
@@ -137,16 +128,22 @@ pub fn drain(controller: &Controller<'_>, why: &str) -> bool {
             true
         }
         Err(error) => {
-            say::error(format_args!(
-                "{why}: the node could not be drained: {error}"
-            ));
+            say::error(format_args!("{why}: the node could not be drained: {error}"));
             false
         }
     }
 }
 
 /// At the end of a job: settles all its steps, and gives the reasons to drain the node.
-pub fn all(settings: &Settings, job: &Job, job_id: u32, node: &str, uid: u32) -> Vec<String> {
+///
+/// `uid` is the job's user, if the caller knows; a step whose own note of it is torn needs it.
+pub fn all(
+    settings: &Settings,
+    job: &Job,
+    job_id: u32,
+    node: &str,
+    uid: Option<u32>,
+) -> Vec<String> {
     let mut reasons = Vec::new();
     for (key, state) in job.steps(&mut say::problem) {
         let record = match state {
@@ -157,14 +154,7 @@ pub fn all(settings: &Settings, job: &Job, job_id: u32, node: &str, uid: u32) ->
             StepState::Known(record) => Some(record),
             StepState::Torn => None,
         };
-        settle(
-            settings,
-            job,
-            key,
-            record,
-            (job_id, node, uid),
-            &mut reasons,
-        );
+        settle(settings, job, key, record, (job_id, node, uid), &mut reasons);
     }
     reasons
 }
@@ -175,23 +165,36 @@ fn settle(
     job: &Job,
     key: StepKey,
     record: Option<StepRecord>,
-    (job_id, node, uid): (u32, &str, u32),
+    (job_id, node, uid): (u32, &str, Option<u32>),
     reasons: &mut Vec<String>,
 ) {
-    if let Some(stepd) = record.as_ref().and_then(|record| record.stepd) {
-        let deadline = Instant::now() + STEPD_PATIENCE;
+    let this_boot = record.as_ref().is_none_or(StepRecord::is_of_this_boot);
+    if let Some(stepd) = record.as_ref().and_then(StepRecord::live_stepd) {
+        let deadline = Instant::now() + 2 * settings.timeout + STEPD_MARGIN;
         while stepd.is_alive() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
         }
         // It may have settled everything itself while this waited.
-        if !job.steps(&mut |_| {}).contains_key(&key) {
-            return;
+        match job.steps(&mut |_| {}).remove(&key) {
+            None => return,
+            Some(StepState::Known(record)) if record.status == StepStatus::Drain => {
+                return reasons.push(record.reason);
+            }
+            // A postfini of ours would run beside its own.
+            Some(_) if stepd.is_alive() => {
+                let pid = stepd.pid;
+                return reasons
+                    .push(format!("slurmstepd {pid} of step {job_id}.{} does not end", key.step));
+            }
+            Some(_) => {}
         }
     }
-    let ended = orphans::end(
-        &job.tasks(key),
-        record.as_ref().map_or(uid, |record| record.uid),
-    );
+    let uid = record.as_ref().map(|record| record.uid).or(uid);
+    let ended = match uid {
+        Some(uid) if this_boot => orphans::end(&job.tasks(key), uid),
+        // Nobody's processes can be told from anybody's.
+        _ => orphans::Ended::default(),
+    };
     let mut step = wire::Step {
         job_id,
         partition: None,
@@ -201,11 +204,7 @@ fn settle(
         node: node.to_owned(),
         orphans: Some(ended.killed),
     };
-    if let Some(info) = job
-        .info
-        .as_ref()
-        .filter(|info| info.restart_count == key.run)
-    {
+    if let Some(info) = job.info.as_ref().filter(|info| info.restart_count == key.run) {
         step.know(info);
     }
     let name = step_name(&step);
@@ -215,16 +214,13 @@ fn settle(
         ended.killed
     ));
     if ended.left > 0 {
-        reasons.push(format!(
-            "{} processes of {name} cannot be killed",
-            ended.left
-        ));
+        reasons.push(format!("{} processes of {name} cannot be killed", ended.left));
     }
     match postfini(settings, &step) {
         Some(outcome) if decide(Function::StepPostfini, outcome) == Verdict::DrainNode => {
             let reason = reason_for(&step);
             // Noted before the others are settled: this postfini must not run again.
-            let record = record.unwrap_or_else(|| StepRecord::open(None, uid));
+            let record = record.unwrap_or_else(|| StepRecord::open(None, uid.unwrap_or(0)));
             if let Err(problem) = job.write_step(key, &record.to_drain(reason.clone())) {
                 say::problem(problem);
             }

@@ -23,6 +23,8 @@ pub struct Step {
     pub step: wire::Step,
     /// The step's id.
     pub id: StepId,
+    /// The leader, if the job is a component of a heterogeneous one.
+    pub het_job_id: Option<u32>,
     /// The job's record, and this step's name in it; `None` where no record is kept: batch and
     /// interactive steps, and steps that are refused because there can be no record.
     pub record: Option<(Job, StepKey, StepRecord)>,
@@ -45,9 +47,14 @@ pub struct Step {
 }
 
 /// `slurm_spank_init` of slurmstepd: `None` for a step that does not concern us.
-pub fn begin(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Option<Step> {
+pub fn begin(
+    settings: &Settings,
+    errors: &[String],
+    cx: &InitRemote<'_>,
+    asked: &mut bool,
+) -> Option<Step> {
     // Before it is known that the step is managed, a fault of ours must not hurt it.
-    let mut step = guarded(|| find(settings, errors, cx))??;
+    let mut step = guarded(|| find(settings, errors, cx, asked))??;
     if !step.refused && step.record.is_some() {
         step.protect(|step| step.preinit(settings));
     }
@@ -55,7 +62,7 @@ pub fn begin(settings: &Settings, errors: &[String], cx: &InitRemote<'_>) -> Opt
 }
 
 /// Runs code of ours; `None` after a panic, which is a bug and is logged as one.
-fn guarded<R>(code: impl FnOnce() -> R) -> Option<R> {
+pub fn guarded<R>(code: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(code)).ok()
 }
 
@@ -73,6 +80,7 @@ impl Step {
                 orphans: None,
             },
             id,
+            het_job_id: None,
             record: None,
             refused: false,
             delivered: false,
@@ -92,11 +100,7 @@ impl Step {
 
     /// Remembers that the step is to fail; `task_init_privileged` delivers it.
     pub fn refuse(&mut self, why: impl std::fmt::Display) {
-        say::error(format_args!(
-            "{}: {}: {why}",
-            self.name(),
-            switch_lua_core::REFUSAL
-        ));
+        say::error(format_args!("{}: {}: {why}", self.name(), switch_lua_core::REFUSAL));
         self.refused = true;
         self.went_on = WentOn::new();
     }
@@ -112,10 +116,8 @@ impl Step {
     fn preinit(&mut self, settings: &Settings) {
         // Before the call: a slurmstepd that is killed in it has left the interconnect in a state
         // that nobody knows, which is what a postfini is for.
-        let noted = self
-            .record
-            .as_ref()
-            .map_or(Ok(()), |(job, key, record)| job.write_step(*key, record));
+        let noted =
+            self.record.as_ref().map_or(Ok(()), |(job, key, record)| job.write_step(*key, record));
         if let Err(problem) = noted {
             self.record = None;
             self.refuse(format_args!("record {problem}"));
@@ -224,12 +226,7 @@ impl Step {
             job.close_step(key);
             return;
         }
-        let owed = settle::Owed {
-            job: &job,
-            key,
-            record: Some(record),
-            step: &self.step,
-        };
+        let owed = settle::Owed { job: &job, key, record: Some(record), step: &self.step };
         // After a panic the record is still there, and the epilog tries again.
         let _ = guarded(|| settle::at_step_end(settings, owed, &cx.controller()));
     }
@@ -238,12 +235,7 @@ impl Step {
 /// Starts the worker with this line's script.
 pub fn start(settings: &Settings) -> Result<(Worker, Loaded), Failure> {
     let program = place::worker().map_err(Failure::NotStarted)?;
-    Worker::start(
-        &program,
-        &place::script(settings),
-        settings.timeout,
-        &mut say::script,
-    )
+    Worker::start(&program, &place::script(settings), settings.timeout, &mut say::script)
 }
 
 /// Puts the script's variables into the step's environment.
@@ -252,10 +244,7 @@ fn apply(changes: &[Change], cx: &mut Handle<'_, phase::InitPostOpt, Remote>) {
     for change in changes {
         let (Change::Set { name: variable, .. } | Change::Unset { name: variable }) = change;
         if let Some(why) = environment::refused(variable.as_bytes()) {
-            say::info(format_args!(
-                "step_init: {} is skipped: {why}",
-                name(variable)
-            ));
+            say::info(format_args!("step_init: {} is skipped: {why}", name(variable)));
             continue;
         }
         let done = match change {
@@ -263,10 +252,7 @@ fn apply(changes: &[Change], cx: &mut Handle<'_, phase::InitPostOpt, Remote>) {
             Change::Unset { name } => cx.unsetenv(name.as_bytes()),
         };
         if let Err(error) = done {
-            say::info(format_args!(
-                "step_init: {} is skipped: {error}",
-                name(variable)
-            ));
+            say::info(format_args!("step_init: {} is skipped: {error}", name(variable)));
         }
     }
 }

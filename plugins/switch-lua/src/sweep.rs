@@ -1,14 +1,13 @@
 //! Looks after records of jobs whose epilog never came: a node that crashed, `PrologFlags=RunInJob`,
 //! a plug-in installed without its epilog hook.
 //!
-//! It runs where slurmctld was asked anyway, at most for a few jobs at a time, and for each of these
-//! at most once an hour.
+//! It runs after a step that was the first of its job here, for one other job at a time, and for each of
+//! these at most once an hour.
 
 use std::time::Duration;
 
 use spank::{Code, Controller};
-use switch_lua_core::process::Process;
-use switch_lua_core::record::{Job, StepState, Store};
+use switch_lua_core::record::{Job, StepRecord, StepState, Store};
 use switch_lua_core::settings::Settings;
 
 use crate::{place, say, settle};
@@ -16,35 +15,33 @@ use crate::{place, say, settle};
 /// A record that was written to within this time is not looked at.
 const AGE: Duration = Duration::from_secs(60 * 60);
 
-/// How many jobs are looked at in one go.
-const AT_ONCE: usize = 4;
-
-/// Settles and removes the records of jobs that are over; `current` is the job that runs.
-pub fn run(settings: &Settings, store: &Store, current: u32, controller: &Controller<'_>) {
-    let old = store
-        .sweep(AGE)
-        .into_iter()
-        .filter(|job_id| *job_id != current)
-        .take(AT_ONCE);
-    for job_id in old {
-        match store.job(job_id, &mut say::problem) {
-            Ok(Some(job)) => one(settings, store, job, job_id, controller),
-            Ok(None) => {}
-            Err(problem) => say::problem(problem),
-        }
+/// Settles and removes the record of one job that is over.
+pub fn run(settings: &Settings, controller: &Controller<'_>) {
+    let Ok(node) = place::node() else { return };
+    let Ok(Some(store)) = Store::open_existing(&settings.state_dir, &node) else { return };
+    let Some(job_id) = store.sweep(AGE).into_iter().next() else { return };
+    // An epilog or another sweep that has the lock settles it.
+    let Ok(Some(_lock)) = store.try_lock(job_id) else { return };
+    match store.job(job_id, &mut say::problem) {
+        Ok(Some(job)) => one(settings, &store, job, (job_id, &node), controller),
+        Ok(None) => {}
+        Err(problem) => say::problem(problem),
     }
 }
 
-fn one(settings: &Settings, store: &Store, job: Job, job_id: u32, controller: &Controller<'_>) {
+fn one(
+    settings: &Settings,
+    store: &Store,
+    job: Job,
+    (job_id, node): (u32, &str),
+    controller: &Controller<'_>,
+) {
     job.touch();
     if has_live_step(&job) || !is_over(&job, job_id, controller) {
         return;
     }
-    let Ok(node) = place::node() else { return };
-    say::info(format_args!(
-        "job {job_id} is over and had no epilog here: settled now"
-    ));
-    let reasons = settle::all(settings, &job, job_id, &node, 0);
+    say::info(format_args!("job {job_id} is over and had no epilog here: settled now"));
+    let reasons = settle::all(settings, &job, job_id, node, None);
     if reasons.is_empty()
         || settle::drain(controller, &format!("job {job_id}: {}", reasons.join(", ")))
     {
@@ -54,7 +51,7 @@ fn one(settings: &Settings, store: &Store, job: Job, job_id: u32, controller: &C
 
 fn has_live_step(job: &Job) -> bool {
     job.steps(&mut |_| {}).values().any(|state| match state {
-        StepState::Known(record) => record.stepd.is_some_and(Process::is_alive),
+        StepState::Known(record) => StepRecord::live_stepd(record).is_some(),
         StepState::Torn => false,
     })
 }

@@ -19,9 +19,7 @@ pub struct WentOn(std::os::fd::OwnedFd);
 impl WentOn {
     /// Made before the tasks are forked; `None` if there is no descriptor left.
     pub fn new() -> Option<WentOn> {
-        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .ok()
-            .map(WentOn)
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok().map(WentOn)
     }
 
     fn set(&self) {
@@ -40,16 +38,8 @@ impl WentOn {
 
 /// `slurm_spank_task_init_privileged`, in each task: fails the tasks of a refused step.
 pub fn refuse(step: &Step) -> Result<()> {
-    let verdict = if step.refused {
-        Verdict::RefuseStep
-    } else {
-        Verdict::GoOn
-    };
-    if reports_failure(Hook::TaskInitPrivileged, verdict) {
-        Err(Error::Reported)
-    } else {
-        Ok(())
-    }
+    let verdict = if step.refused { Verdict::RefuseStep } else { Verdict::GoOn };
+    if reports_failure(Hook::TaskInitPrivileged, verdict) { Err(Error::Reported) } else { Ok(()) }
 }
 
 /// `slurm_spank_task_init`, in each task: a refused one gets here only if Slurm ignores our failure.
@@ -66,10 +56,7 @@ pub fn deliver(settings: &Settings, step: &mut Step, cx: &TaskExitCx<'_>) {
         return;
     }
     if step.went_on.as_ref().is_some_and(WentOn::is_set) {
-        say::info(format_args!(
-            "{}: goes on, its plugstack.conf line is optional",
-            step.name()
-        ));
+        say::info(format_args!("{}: goes on, its plugstack.conf line is optional", step.name()));
         return;
     }
     // From user_init on, errors reach the user as well as slurmd's log.
@@ -77,7 +64,11 @@ pub fn deliver(settings: &Settings, step: &mut Step, cx: &TaskExitCx<'_>) {
     let can_end = matches!(step.id, StepId::Normal(_)) && step.controller_answers;
     if can_end && settings.on_failure == OnFailure::Step {
         let job_id = step.step.job_id;
-        if let Err(error) = cx.controller().kill_step(job_id, step.id, SIGKILL) {
+        let killed = match step.het_job_id {
+            Some(leader) => cx.controller().kill_het_step(leader, step.id, SIGKILL),
+            None => cx.controller().kill_step(job_id, step.id, SIGKILL),
+        };
+        if let Err(error) = killed {
             // The step may be over already: it is, if this is its only node.
             say::debug(format_args!("{}: {error}", step.name()));
         }

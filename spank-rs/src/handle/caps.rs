@@ -85,9 +85,7 @@ where
     /// # Errors
     /// If Slurm refuses the item.
     pub fn step_id(&self) -> Result<StepId> {
-        self.raw
-            .number(spank_sys::S_JOB_STEPID, "S_JOB_STEPID")
-            .map(StepId::from)
+        self.raw.number(spank_sys::S_JOB_STEPID, "S_JOB_STEPID").map(StepId::from)
     }
 }
 
@@ -100,8 +98,7 @@ where
     /// # Errors
     /// If Slurm refuses the item.
     pub fn local_task_count(&self) -> Result<u32> {
-        self.raw
-            .number(spank_sys::S_JOB_LOCAL_TASK_COUNT, "S_JOB_LOCAL_TASK_COUNT")
+        self.raw.number(spank_sys::S_JOB_LOCAL_TASK_COUNT, "S_JOB_LOCAL_TASK_COUNT")
     }
 
     /// A variable of the job's environment, of any length; `None` if it is not set. In the extern
@@ -152,10 +149,7 @@ where
     /// # Errors
     /// If Slurm refuses the item for another reason.
     pub fn task_global_id(&self) -> Result<Option<u32>> {
-        absent(
-            self.raw
-                .number(spank_sys::S_TASK_GLOBAL_ID, "S_TASK_GLOBAL_ID"),
-        )
+        absent(self.raw.number(spank_sys::S_TASK_GLOBAL_ID, "S_TASK_GLOBAL_ID"))
     }
 }
 

@@ -49,10 +49,7 @@ mod tests {
 
     #[test]
     fn control_bytes_and_bidirectional_marks_are_escaped() {
-        assert_eq!(
-            escape("a\nb\x1b[31m\0\u{202e}ü%s"),
-            "a\\nb\\x1b[31m\\x00\\u{202e}ü%s"
-        );
+        assert_eq!(escape("a\nb\x1b[31m\0\u{202e}ü%s"), "a\\nb\\x1b[31m\\x00\\u{202e}ü%s");
     }
 
     proptest! {

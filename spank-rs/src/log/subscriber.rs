@@ -51,10 +51,7 @@ impl Subscriber for ToSlurm {
         event.record(&mut text);
         let warning = *event.metadata().level() == tracing_core::Level::WARN;
         let prefix = if warning { "warning: " } else { "" };
-        log(
-            level(event.metadata()),
-            format_args!("{prefix}{}{}", text.message, text.fields),
-        );
+        log(level(event.metadata()), format_args!("{prefix}{}{}", text.message, text.fields));
     }
 
     fn enter(&self, _span: &Id) {}

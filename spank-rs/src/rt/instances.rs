@@ -63,10 +63,7 @@ impl<P> Instances<P> {
         Instances {
             list: Vec::new(),
             repeated: Vec::new(),
-            bare: Bare {
-                lines: 0,
-                calls: [0; Which::ALL.len()],
-            },
+            bare: Bare { lines: 0, calls: [0; Which::ALL.len()] },
         }
     }
 
@@ -82,12 +79,7 @@ impl<P> Instances<P> {
         }
         let known = self.list.iter().position(|instance| instance.args == args);
         let at = known.unwrap_or_else(|| {
-            self.list.push(Instance {
-                line,
-                args,
-                plugin: None,
-                broken: false,
-            });
+            self.list.push(Instance { line, args, plugin: None, broken: false });
             self.list.len() - 1
         });
         let first_time = !self.repeated.contains(&line);
@@ -123,28 +115,16 @@ mod tests {
     #[test]
     fn lines_with_different_arguments_are_independent() {
         let mut all = Instances::new();
-        assert!(is_instance(
-            all.find(Which::Init, 16, words(&["one"])),
-            &["one"]
-        ));
-        assert!(is_instance(
-            all.find(Which::Init, 32, words(&["two"])),
-            &["two"]
-        ));
-        assert!(is_instance(
-            all.find(Which::Exit, 16, words(&["one"])),
-            &["one"]
-        ));
+        assert!(is_instance(all.find(Which::Init, 16, words(&["one"])), &["one"]));
+        assert!(is_instance(all.find(Which::Init, 32, words(&["two"])), &["two"]));
+        assert!(is_instance(all.find(Which::Exit, 16, words(&["one"])), &["one"]));
     }
 
     /// CASES A08.
     #[test]
     fn a_line_with_the_same_arguments_does_nothing_and_says_so_once() {
         let mut all: Instances<()> = Instances::new();
-        assert!(is_instance(
-            all.find(Which::Init, 16, words(&["x"])),
-            &["x"]
-        ));
+        assert!(is_instance(all.find(Which::Init, 16, words(&["x"])), &["x"]));
         assert!(matches!(
             all.find(Which::Init, 32, words(&["x"])),
             Found::Repeated { first_time: true }
@@ -153,10 +133,7 @@ mod tests {
             all.find(Which::Exit, 32, words(&["x"])),
             Found::Repeated { first_time: false }
         ));
-        assert!(is_instance(
-            all.find(Which::Exit, 16, words(&["x"])),
-            &["x"]
-        ));
+        assert!(is_instance(all.find(Which::Exit, 16, words(&["x"])), &["x"]));
     }
 
     #[test]
@@ -168,10 +145,7 @@ mod tests {
             Found::Repeated { first_time: true }
         ));
         for _ in 0..3 {
-            assert!(is_instance(
-                all.find(Which::TaskPostFork, 0, Vec::new()),
-                &[]
-            ));
+            assert!(is_instance(all.find(Which::TaskPostFork, 0, Vec::new()), &[]));
             assert!(matches!(
                 all.find(Which::TaskPostFork, 0, Vec::new()),
                 Found::Repeated { first_time: false }
@@ -182,12 +156,7 @@ mod tests {
     #[test]
     fn one_bare_line_gets_every_call() {
         let mut all: Instances<()> = Instances::new();
-        for hook in [
-            Which::Init,
-            Which::TaskPostFork,
-            Which::TaskPostFork,
-            Which::Exit,
-        ] {
+        for hook in [Which::Init, Which::TaskPostFork, Which::TaskPostFork, Which::Exit] {
             assert!(is_instance(all.find(hook, 0, Vec::new()), &[]));
         }
     }

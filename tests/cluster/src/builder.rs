@@ -160,17 +160,9 @@ impl Builder {
             extra: &expand(&self.conf),
         });
         write(&dir.join("etc/slurm.conf"), conf.as_bytes(), 0o644)?;
-        write(
-            &dir.join("etc/plugstack.conf"),
-            expand(&self.plugstack).as_bytes(),
-            0o644,
-        )?;
+        write(&dir.join("etc/plugstack.conf"), expand(&self.plugstack).as_bytes(), 0o644)?;
         if self.cgroup {
-            write(
-                &dir.join("etc/cgroup.conf"),
-                crate::cgroup::CONF.as_bytes(),
-                0o644,
-            )?;
+            write(&dir.join("etc/cgroup.conf"), crate::cgroup::CONF.as_bytes(), 0o644)?;
         }
         for (path, text) in &self.files {
             let path = dir.join(path);
@@ -209,9 +201,5 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
 
 fn give(path: &Path, account: &Account) -> Result<(), Error> {
     let done = chown(path, Some(account.uid), Some(account.gid));
-    done.map_err(Error::io(format!(
-        "could not give {} to {}",
-        path.display(),
-        account.name
-    )))
+    done.map_err(Error::io(format!("could not give {} to {}", path.display(), account.name)))
 }

@@ -33,10 +33,7 @@ pub(crate) fn lock(timeout: Duration) -> Result<Lock, Error> {
         }
         if start.elapsed() > timeout {
             let what = "the end of another cluster with control groups".to_owned();
-            return Err(Error::NotReady {
-                what,
-                logs: String::new(),
-            });
+            return Err(Error::NotReady { what, logs: String::new() });
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -62,12 +59,8 @@ fn tops(names: &[String]) -> Vec<PathBuf> {
     let Ok(hierarchies) = fs::read_dir(ROOT) else {
         return Vec::new();
     };
-    let hierarchies: Vec<_> = hierarchies
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
-    let all = hierarchies
-        .iter()
-        .flat_map(|top| names.iter().map(|name| top.join(name)));
+    let hierarchies: Vec<_> = hierarchies.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let all = hierarchies.iter().flat_map(|top| names.iter().map(|name| top.join(name)));
     all.filter(|path| path.is_dir()).collect()
 }
 

@@ -63,40 +63,25 @@ impl Cluster {
     }
 
     pub(crate) fn start(builder: &Builder) -> Result<Self, Error> {
-        let cgroup_lock = if builder.cgroup {
-            Some(cgroup::lock(CGROUP_LIMIT)?)
-        } else {
-            None
-        };
+        let cgroup_lock = if builder.cgroup { Some(cgroup::lock(CGROUP_LIMIT)?) } else { None };
         let begin = Instant::now();
         let ports = Ports::find()?;
         let slurm = Account::find(config::SLURM_USER)?;
         let job_user = Account::find(config::JOB_USER)?;
-        let nodes: Vec<String> = (1..=builder.nodes)
-            .map(|number| format!("node{number}"))
-            .collect();
+        let nodes: Vec<String> =
+            (1..=builder.nodes).map(|number| format!("node{number}")).collect();
         let mut temp = tempfile::Builder::new();
-        let temp = temp
-            .prefix("slurm-")
-            .permissions(Permissions::from_mode(0o755))
-            .tempdir_in("/tmp");
+        let temp =
+            temp.prefix("slurm-").permissions(Permissions::from_mode(0o755)).tempdir_in("/tmp");
         let mut dir = temp.map_err(Error::io("could not make a directory in /tmp"))?;
         let keep = std::env::var_os("SPANK_KEEP").is_some();
         dir.disable_cleanup(keep);
         let path = dir.path().to_path_buf();
-        let addresses: Vec<_> = nodes
-            .iter()
-            .cloned()
-            .zip((0..).map(|i| ports.slurmd(i)))
-            .collect();
+        let addresses: Vec<_> = nodes.iter().cloned().zip((0..).map(|i| ports.slurmd(i))).collect();
         builder.write_files(&path, &job_user, &slurm, ports.slurmctld(), &addresses)?;
 
         let groups = nodes.iter().map(|node| format!("slurm_{node}"));
-        let cgroups: Vec<_> = if builder.cgroup {
-            groups.collect()
-        } else {
-            Vec::new()
-        };
+        let cgroups: Vec<_> = if builder.cgroup { groups.collect() } else { Vec::new() };
         let guard = Guard::start(&path, keep, job_user.uid, &cgroups);
         let mut cluster = Self {
             nodes,
@@ -126,14 +111,10 @@ impl Cluster {
             last = Instant::now();
         };
         self.launch(&Name::Munged)?;
-        self.await_ready("an answer of munged", &[Name::Munged], || {
-            self.munge_answers()
-        })?;
+        self.await_ready("an answer of munged", &[Name::Munged], || self.munge_answers())?;
         lap("munged");
         self.launch(&Name::Slurmctld)?;
-        self.await_ready("slurmctld's port", &[Name::Slurmctld], || {
-            self.slurmctld_listens()
-        })?;
+        self.await_ready("slurmctld's port", &[Name::Slurmctld], || self.slurmctld_listens())?;
         lap("slurmctld");
         let slurmds: Vec<Name> = self.nodes.iter().cloned().map(Name::Slurmd).collect();
         for name in &slurmds {
@@ -166,10 +147,7 @@ impl Cluster {
                     None => what.to_owned(),
                 };
                 self.logs_shown.store(true, Ordering::Relaxed);
-                return Err(Error::NotReady {
-                    what,
-                    logs: logs::tails(&self.path),
-                });
+                return Err(Error::NotReady { what, logs: logs::tails(&self.path) });
             }
             std::thread::sleep(POLL);
         }
@@ -206,12 +184,7 @@ impl Cluster {
             }
             Name::Slurmctld => {
                 command = Command::new("slurmctld");
-                command
-                    .arg("-D")
-                    .arg("-f")
-                    .arg(&conf)
-                    .uid(self.slurm.uid)
-                    .gid(self.slurm.gid);
+                command.arg("-D").arg("-f").arg(&conf).uid(self.slurm.uid).gid(self.slurm.gid);
                 log = "slurmctld.out".to_owned();
             }
             Name::Slurmd(node) => {
@@ -220,29 +193,17 @@ impl Cluster {
                 log = format!("slurmd-{node}.out");
             }
         }
-        command
-            .env_clear()
-            .env("PATH", PATH)
-            .env("LANG", "C.UTF-8")
-            .env("SLURM_CONF", &conf);
+        command.env_clear().env("PATH", PATH).env("LANG", "C.UTF-8").env("SLURM_CONF", &conf);
         if matches!(name, Name::Slurmd(_)) {
             command.envs(self.slurmd_env.iter().map(|(key, value)| (key, value)));
         }
         let failed = format!("could not start the {name}");
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.path.join("log").join(log));
+        let log =
+            OpenOptions::new().create(true).append(true).open(self.path.join("log").join(log));
         let log = log.and_then(|log| Ok((log.try_clone()?, log)));
         let (out, err) = log.map_err(Error::io(failed.clone()))?;
-        command
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(out)
-            .stderr(err);
-        self.daemons()
-            .start(name.clone(), command)
-            .map_err(Error::io(failed))
+        command.current_dir("/").stdin(Stdio::null()).stdout(out).stderr(err);
+        self.daemons().start(name.clone(), command).map_err(Error::io(failed))
     }
 
     pub(crate) fn daemons(&self) -> MutexGuard<'_, Daemons> {
@@ -300,10 +261,7 @@ impl Cluster {
     }
 
     fn run(&self, args: &[&str], name: &str, home: &Path) -> Run {
-        let run = Run::new(args)
-            .cwd(self.work())
-            .env("PATH", PATH)
-            .env("LANG", "C.UTF-8");
+        let run = Run::new(args).cwd(self.work()).env("PATH", PATH).env("LANG", "C.UTF-8");
         let run = run.env("HOME", home).env("USER", name).env("LOGNAME", name);
         run.env("SHELL", "/bin/sh").env("SLURM_CONF", self.conf())
     }
@@ -346,21 +304,15 @@ impl Cluster {
                 break;
             }
             if start.elapsed() > KILL_AFTER {
-                slurm
-                    .iter()
-                    .for_each(|name| self.daemons().end(name, Duration::ZERO));
-                left.iter()
-                    .for_each(|process| proc::signal(process.pid, Signal::KILL));
+                slurm.iter().for_each(|name| self.daemons().end(name, Duration::ZERO));
+                left.iter().for_each(|process| proc::signal(process.pid, Signal::KILL));
             } else if !asked && (!running || start.elapsed() > ASK_AFTER) {
-                left.iter()
-                    .for_each(|process| proc::signal(process.pid, Signal::TERM));
+                left.iter().for_each(|process| proc::signal(process.pid, Signal::TERM));
                 asked = true;
             }
             std::thread::sleep(POLL);
         }
-        slurm
-            .iter()
-            .for_each(|name| self.daemons().end(name, Duration::ZERO));
+        slurm.iter().for_each(|name| self.daemons().end(name, Duration::ZERO));
         self.daemons().terminate(&Name::Munged);
         self.daemons().end(&Name::Munged, GRACE);
     }
@@ -388,9 +340,6 @@ impl Drop for Cluster {
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster")
-            .field("dir", &self.path)
-            .field("nodes", &self.nodes)
-            .finish()
+        f.debug_struct("Cluster").field("dir", &self.path).field("nodes", &self.nodes).finish()
     }
 }

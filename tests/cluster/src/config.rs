@@ -29,18 +29,14 @@ const PROGRAMS: &[(&str, &str)] = &[
 
 /// Returns where a program is.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    PATH.split(':')
-        .map(|dir| Path::new(dir).join(name))
-        .find(|path| path.is_file())
+    PATH.split(':').map(|dir| Path::new(dir).join(name)).find(|path| path.is_file())
 }
 
 /// Says which package is missing.
 pub(crate) fn missing() -> Option<String> {
     for (name, package) in PROGRAMS {
         if program(name).is_none() {
-            return Some(format!(
-                "the program {name} is missing; install the package {package}"
-            ));
+            return Some(format!("the program {name} is missing; install the package {package}"));
         }
     }
     if Account::find(SLURM_USER).is_err() {
@@ -72,11 +68,7 @@ impl Account {
         let (Some(uid), Some(gid)) = (number(), number()) else {
             return Err(unknown());
         };
-        Ok(Self {
-            name: name.to_owned(),
-            uid,
-            gid,
-        })
+        Ok(Self { name: name.to_owned(), uid, gid })
     }
 }
 
@@ -125,12 +117,7 @@ fn key(line: &str) -> Option<String> {
 
 /// `ReturnToService=2` brings back nodes that were down; a drain, by a test or by Slurm, stays.
 fn defaults(settings: &Settings<'_>) -> String {
-    let Settings {
-        host,
-        debug,
-        slurmctld_port,
-        ..
-    } = settings;
+    let Settings { host, debug, slurmctld_port, .. } = settings;
     let dir = settings.dir.display();
     let (proctrack, task) = if settings.cgroup {
         ("proctrack/cgroup", "task/cgroup")
@@ -198,13 +185,7 @@ mod tests {
             extra: "killwait = 1\n# JobRequeue=0",
         };
         let text = slurm_conf(&settings);
-        assert!(
-            !text.contains("KillWait=5") && text.contains("killwait = 1"),
-            "{text}"
-        );
-        assert!(
-            text.contains("JobRequeue=1") && text.contains("Port=8 CPUs=4"),
-            "{text}"
-        );
+        assert!(!text.contains("KillWait=5") && text.contains("killwait = 1"), "{text}");
+        assert!(text.contains("JobRequeue=1") && text.contains("Port=8 CPUs=4"), "{text}");
     }
 }

@@ -38,10 +38,7 @@ pub(crate) struct Daemons {
 
 impl Daemons {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self {
-            children: BTreeMap::new(),
-            spawner: Spawner::new()?,
-        })
+        Ok(Self { children: BTreeMap::new(), spawner: Spawner::new()? })
     }
 
     pub(crate) fn start(&mut self, name: Name, command: Command) -> io::Result<()> {
@@ -51,9 +48,7 @@ impl Daemons {
     }
 
     pub(crate) fn is_running(&mut self, name: &Name) -> bool {
-        self.children
-            .get_mut(name)
-            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.children.get_mut(name).is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
     pub(crate) fn pid(&self, name: &Name) -> Option<u32> {

@@ -84,16 +84,12 @@ impl Cluster {
         }
         self.relaunch(&name);
         if let Some(before) = before {
-            self.wait_for(
-                &format!("the registration of {node}"),
-                RESTART_LIMIT,
-                || {
-                    if !self.daemons().is_running(&name) {
-                        self.fail(&format!("the {name} has ended"));
-                    }
-                    self.slurmd_start_time(node) != before && responds(&self.node(node).state)
-                },
-            );
+            self.wait_for(&format!("the registration of {node}"), RESTART_LIMIT, || {
+                if !self.daemons().is_running(&name) {
+                    self.fail(&format!("the {name} has ended"));
+                }
+                self.slurmd_start_time(node) != before && responds(&self.node(node).state)
+            });
         }
     }
 
@@ -113,13 +109,9 @@ impl Cluster {
     /// that they hold open; the short-lived children that become tasks are left out.
     #[must_use]
     pub fn stepds(&self) -> Vec<Stepd> {
-        let all: Vec<_> = proc::all()
-            .into_iter()
-            .filter(|process| process.comm == "slurmstepd")
-            .collect();
-        let own = all
-            .iter()
-            .filter(|process| all.iter().all(|other| other.pid != process.parent));
+        let all: Vec<_> =
+            proc::all().into_iter().filter(|process| process.comm == "slurmstepd").collect();
+        let own = all.iter().filter(|process| all.iter().all(|other| other.pid != process.parent));
         own.filter_map(|process| self.stepd(process)).collect()
     }
 
@@ -127,19 +119,14 @@ impl Cluster {
     #[must_use]
     pub fn processes_of_user(&self) -> Vec<(u32, String)> {
         let (uid, _) = self.job_user();
-        let own = self
-            .others()
-            .into_iter()
-            .filter(|process| process.uid == uid);
+        let own = self.others().into_iter().filter(|process| process.uid == uid);
         own.map(|process| (process.pid, process.title())).collect()
     }
 
     fn stepd(&self, process: &proc::Process) -> Option<Stepd> {
         let files = process.files_below(&self.dir().join("log"));
-        let node = self
-            .node_names()
-            .iter()
-            .find(|node| files.contains(&self.slurmd_log_path(node)))?;
+        let node =
+            self.node_names().iter().find(|node| files.contains(&self.slurmd_log_path(node)))?;
         // Before the title is set, the step is not known yet.
         let title = process.title();
         let id = title.strip_prefix("slurmstepd: [")?.split(']').next()?;
@@ -153,11 +140,7 @@ impl Cluster {
     }
 
     fn stop_daemon(&self, name: &Name, signal: Signal) {
-        let grace = if signal == Signal::KILL {
-            Duration::ZERO
-        } else {
-            GRACE
-        };
+        let grace = if signal == Signal::KILL { Duration::ZERO } else { GRACE };
         let mut daemons = self.daemons();
         if signal == Signal::TERM {
             daemons.terminate(name);
@@ -176,22 +159,15 @@ impl Cluster {
 
     fn running_pid(&self, name: &Name) -> Option<u32> {
         let mut daemons = self.daemons();
-        if daemons.is_running(name) {
-            daemons.pid(name)
-        } else {
-            None
-        }
+        if daemons.is_running(name) { daemons.pid(name) } else { None }
     }
 
     /// When the slurmd that is registered was started, in seconds since the epoch.
     fn slurmd_start_time(&self, node: &str) -> Option<u64> {
-        let show = self
-            .root(&["scontrol", "show", "node", node])
-            .env("SLURM_TIME_FORMAT", "%s");
+        let show = self.root(&["scontrol", "show", "node", node]).env("SLURM_TIME_FORMAT", "%s");
         let text = show.output().stdout;
-        let value = text
-            .split_whitespace()
-            .find_map(|word| word.strip_prefix("SlurmdStartTime="))?;
+        let value =
+            text.split_whitespace().find_map(|word| word.strip_prefix("SlurmdStartTime="))?;
         value.parse().ok()
     }
 }

@@ -60,24 +60,20 @@ impl Guard {
         cgroups: &[String],
     ) -> io::Result<Self> {
         let mut command = Command::new("/bin/sh");
-        command
-            .args(["-c", SCRIPT, "slurm-guard"])
-            .arg(dir)
-            .arg(if keep { "keep" } else { "remove" });
+        command.args(["-c", SCRIPT, "slurm-guard"]).arg(dir).arg(if keep {
+            "keep"
+        } else {
+            "remove"
+        });
         command
             .arg(job_uid.to_string())
             .args(cgroups)
             .env_clear()
             .env("PATH", crate::config::PATH)
             .current_dir("/");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         process::detach(&mut command);
-        Ok(Self {
-            child: command.spawn()?,
-        })
+        Ok(Self { child: command.spawn()? })
     }
 
     /// Tells the guard that nothing is left to do.

@@ -48,18 +48,13 @@ impl Cluster {
     /// Remembers how long the logs are now, for [`Cluster::since`].
     #[must_use]
     pub fn mark(&self) -> Mark {
-        let nodes = self
-            .node_names()
-            .iter()
-            .map(|node| self.slurmd_log_path(node));
+        let nodes = self.node_names().iter().map(|node| self.slurmd_log_path(node));
         let paths = nodes.chain([self.slurmctld_log_path()]);
         let sizes = paths.map(|path| {
             let size = fs::metadata(&path).map_or(0, |meta| meta.len());
             (path, size)
         });
-        Mark {
-            sizes: sizes.collect(),
-        }
+        Mark { sizes: sizes.collect() }
     }
 
     /// What was written to the logs since the mark.
@@ -70,13 +65,8 @@ impl Cluster {
             read_from(&path, from)
         };
         let nodes = self.node_names().iter();
-        let nodes = nodes
-            .map(|node| (node.clone(), read(self.slurmd_log_path(node))))
-            .collect();
-        Logs {
-            slurmctld: read(self.slurmctld_log_path()),
-            nodes,
-        }
+        let nodes = nodes.map(|node| (node.clone(), read(self.slurmd_log_path(node)))).collect();
+        Logs { slurmctld: read(self.slurmctld_log_path()), nodes }
     }
 
     pub(crate) fn slurmctld_log_path(&self) -> PathBuf {
@@ -92,9 +82,7 @@ fn read_from(path: &Path, offset: u64) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = fs::File::open(path) {
         // What could be read is what there is to show.
-        let _ = file
-            .seek(SeekFrom::Start(offset))
-            .and_then(|_| file.read_to_end(&mut bytes));
+        let _ = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_to_end(&mut bytes));
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -105,9 +93,7 @@ pub(crate) fn tails(dir: &Path) -> String {
     let Ok(entries) = fs::read_dir(dir.join("log")) else {
         return String::new();
     };
-    let mut paths: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     let mut text = String::new();
     for path in paths {
@@ -115,23 +101,15 @@ pub(crate) fn tails(dir: &Path) -> String {
         let logged = fs::metadata(path.with_extension("log")).is_ok_and(|meta| meta.len() > 0);
         let copy = path.extension().is_some_and(|extension| extension == "out") && logged;
         let copied = |line: &&str| {
-            copy && ["slurmd: ", "slurmctld: "]
-                .iter()
-                .any(|start| line.starts_with(start))
+            copy && ["slurmd: ", "slurmctld: "].iter().any(|start| line.starts_with(start))
         };
         let lines: Vec<&str> = content.lines().filter(|line| !copied(line)).collect();
         if lines.is_empty() {
             continue;
         }
-        let tail = lines
-            .get(lines.len().saturating_sub(TAIL_LINES)..)
-            .unwrap_or_default();
+        let tail = lines.get(lines.len().saturating_sub(TAIL_LINES)..).unwrap_or_default();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        text.push_str(&format!(
-            "--- {name}, the last {} of {} lines\n",
-            tail.len(),
-            lines.len()
-        ));
+        text.push_str(&format!("--- {name}, the last {} of {} lines\n", tail.len(), lines.len()));
         for line in tail {
             text.push_str(line);
             text.push('\n');

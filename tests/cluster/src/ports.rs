@@ -24,9 +24,7 @@ impl Lock {
     /// Takes the name, or nothing when another cluster holds it.
     pub(crate) fn take(name: &str) -> Option<Self> {
         let address = SocketAddr::from_abstract_name(format!("slurm-test-cluster/{name}")).ok()?;
-        Some(Self {
-            _socket: UnixListener::bind_addr(&address).ok()?,
-        })
+        Some(Self { _socket: UnixListener::bind_addr(&address).ok()? })
     }
 }
 
@@ -68,9 +66,7 @@ impl Ports {
         // The second column is the local address, the fourth the state; 0A is listening.
         table.lines().any(|line| {
             let mut columns = line.split_whitespace().skip(1).step_by(2);
-            columns
-                .next()
-                .is_some_and(|local| local.ends_with(&address))
+            columns.next().is_some_and(|local| local.ends_with(&address))
                 && columns.next() == Some("0A")
         })
     }

@@ -57,18 +57,14 @@ impl Process {
 
     fn has_variable(&self, variable: &[u8]) -> bool {
         let environ = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
-        environ
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == variable)
+        environ.split(|byte| *byte == 0).any(|entry| entry == variable)
     }
 
     /// Whether this process alone, without looking at its ancestors, shows that it belongs to the
     /// cluster.
     fn belongs(&self, dir: &Path, job_uid: u32) -> bool {
         let slurm_program = || {
-            let exe = self
-                .link("exe")
-                .and_then(|exe| Some(exe.file_name()?.to_str()?.to_owned()));
+            let exe = self.link("exe").and_then(|exe| Some(exe.file_name()?.to_str()?.to_owned()));
             exe.is_some_and(|name| name.starts_with("slurm") || name.starts_with("munge"))
         };
         let conf = format!("SLURM_CONF={}/etc/slurm.conf", dir.display());
@@ -94,10 +90,7 @@ pub(crate) fn of_cluster(dir: &Path, job_uid: u32) -> Vec<Process> {
     let mut spared = BTreeSet::new();
     let mut next = std::process::id();
     while next != 0 && spared.insert(next) {
-        next = all
-            .iter()
-            .find(|process| process.pid == next)
-            .map_or(0, |process| process.parent);
+        next = all.iter().find(|process| process.pid == next).map_or(0, |process| process.parent);
     }
     let mut found: BTreeSet<u32> = BTreeSet::new();
     for process in &all {
@@ -116,16 +109,12 @@ pub(crate) fn of_cluster(dir: &Path, job_uid: u32) -> Vec<Process> {
             break;
         }
     }
-    all.into_iter()
-        .filter(|process| found.contains(&process.pid))
-        .collect()
+    all.into_iter().filter(|process| found.contains(&process.pid)).collect()
 }
 
 /// Sends a signal; a process that is gone already is no error.
 pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
-    let pid = i32::try_from(pid)
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         let _ = rustix::process::kill_process(pid, signal);
     }

@@ -30,9 +30,7 @@ fn setup(parent: Option<u32>) -> io::Result<()> {
     unsafe { libc::umask(0o022) };
     if let Some(parent) = parent {
         // SAFETY: PR_SET_PDEATHSIG takes a signal number and no pointer.
-        check(i64::from(unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)
-        }))?;
+        check(i64::from(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }))?;
         // SAFETY: getppid has no arguments.
         let now = unsafe { libc::getppid() };
         if u32::try_from(now) != Ok(parent) {
@@ -43,21 +41,11 @@ fn setup(parent: Option<u32>) -> io::Result<()> {
     // Closed on exec instead of at once: the standard library still reports errors through a file
     // of its own.
     // SAFETY: close_range takes numbers only; it marks files of this child and closes none.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            3_u32,
-            u32::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     check(result)
 }
 
 fn check(result: i64) -> io::Result<()> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

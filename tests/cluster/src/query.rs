@@ -113,24 +113,15 @@ impl Cluster {
     #[must_use]
     pub fn node(&self, name: &str) -> Node {
         let out = self.root(&["scontrol", "show", "node", name]).output();
-        let Some(fields) = records(&out.stdout)
-            .into_iter()
-            .next()
-            .filter(|_| out.code == Some(0))
+        let Some(fields) = records(&out.stdout).into_iter().next().filter(|_| out.code == Some(0))
         else {
             self.fail(&format!("scontrol show node {name}: {out:?}"))
         };
         let text = |key: &str| fields.get(key).cloned().unwrap_or_default();
         let reason = text("Reason");
-        let reason = reason
-            .rsplit_once(" [")
-            .map_or(reason.as_str(), |(reason, _)| reason)
-            .to_owned();
-        Node {
-            state: text("State"),
-            reason,
-            fields,
-        }
+        let reason =
+            reason.rsplit_once(" [").map_or(reason.as_str(), |(reason, _)| reason).to_owned();
+        Node { state: text("State"), reason, fields }
     }
 
     /// Asks about a job, or the first of an array.
@@ -152,9 +143,7 @@ impl Cluster {
     /// When the controller does not answer.
     #[must_use]
     pub fn jobs(&self, id: u32) -> Vec<Job> {
-        let out = self
-            .root(&["scontrol", "show", "job", &id.to_string()])
-            .output();
+        let out = self.root(&["scontrol", "show", "job", &id.to_string()]).output();
         if out.code != Some(0) && !out.stderr.contains("Invalid job id") {
             self.fail(&format!("scontrol show job {id}: {out:?}"));
         }
@@ -210,9 +199,7 @@ impl Cluster {
                     format!("{}{}", out.stdout, out.stderr)
                 };
                 let (jobs, nodes) = (ask(&["squeue"]), ask(&["sinfo", "-N", "-l"]));
-                self.fail(&format!(
-                    "waited {timeout:?} in vain for {what}\n{jobs}{nodes}"
-                ));
+                self.fail(&format!("waited {timeout:?} in vain for {what}\n{jobs}{nodes}"));
             }
             std::thread::sleep(POLL);
         }
@@ -223,12 +210,7 @@ impl Cluster {
     /// # Panics
     /// When the controller refuses, or the node does not come back.
     pub fn resume(&self, node: &str) {
-        let out = self.root(&[
-            "scontrol",
-            "update",
-            &format!("nodename={node}"),
-            "state=resume",
-        ]);
+        let out = self.root(&["scontrol", "update", &format!("nodename={node}"), "state=resume"]);
         let out = out.output();
         if out.code != Some(0) {
             self.fail(&format!("resume of {node}: {out:?}"));
@@ -243,9 +225,7 @@ impl Cluster {
 
 /// Whether the controller has heard from a node in this state.
 pub(crate) fn responds(state: &str) -> bool {
-    !["*", "NOT_RESPONDING", "UNKNOWN"]
-        .iter()
-        .any(|part| state.contains(part))
+    !["*", "NOT_RESPONDING", "UNKNOWN"].iter().any(|part| state.contains(part))
 }
 
 /// Splits what scontrol prints. A field begins with an upper-case word and `=`; anything else
@@ -264,10 +244,7 @@ fn records(text: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 fn parse_line(line: &str, record: &mut BTreeMap<String, String>) {
-    if let Some((key, value)) = line
-        .split_once('=')
-        .filter(|(key, _)| WHOLE_LINE.contains(key))
-    {
+    if let Some((key, value)) = line.split_once('=').filter(|(key, _)| WHOLE_LINE.contains(key)) {
         record.insert(key.to_owned(), value.to_owned());
         return;
     }
@@ -275,9 +252,7 @@ fn parse_line(line: &str, record: &mut BTreeMap<String, String>) {
     for word in line.split(' ') {
         let is_key = |key: &str| {
             key.starts_with(|first: char| first.is_ascii_uppercase())
-                && key
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || ":/_".contains(c))
+                && key.chars().all(|c| c.is_ascii_alphanumeric() || ":/_".contains(c))
         };
         if let Some((key, value)) = word.split_once('=').filter(|(key, _)| is_key(key)) {
             record.insert(key.to_owned(), value.to_owned());

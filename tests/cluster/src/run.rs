@@ -53,12 +53,7 @@ impl Run {
         command.args(args).env_clear();
         process::detach(&mut command);
         let text = format!("{command:?}");
-        Self {
-            command,
-            text,
-            stdin: None,
-            timeout: TIMEOUT,
-        }
+        Self { command, text, stdin: None, timeout: TIMEOUT }
     }
 
     pub(crate) fn identity(mut self, uid: u32, gid: u32) -> Self {
@@ -110,15 +105,8 @@ impl Run {
     /// When the program can't be started.
     #[must_use]
     pub fn spawn(mut self) -> Background {
-        let input = if self.stdin.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        };
-        self.command
-            .stdin(input)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let input = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        self.command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = match self.command.spawn() {
             Ok(child) => child,
@@ -130,14 +118,7 @@ impl Run {
         }
         let stdout = Collector::start(child.stdout.take());
         let stderr = Collector::start(child.stderr.take());
-        Background {
-            child,
-            text: self.text,
-            timeout: self.timeout,
-            started,
-            stdout,
-            stderr,
-        }
+        Background { child, text: self.text, timeout: self.timeout, started, stdout, stderr }
     }
 }
 
@@ -164,9 +145,7 @@ impl Background {
     /// # Panics
     /// When there is no such signal.
     pub fn kill(&self, signal: i32) {
-        let Some(signal) = Signal::from_named_raw(signal) else {
-            panic!("no signal {signal}")
-        };
+        let Some(signal) = Signal::from_named_raw(signal) else { panic!("no signal {signal}") };
         if let Some(pid) = self.group() {
             // The command stays a zombie until it is waited for, so the id can't be another's.
             let _ = kill_process(pid, signal);
@@ -266,10 +245,7 @@ impl Collector {
                 let mut buffer = [0; 4096];
                 while let Ok(length @ 1..) = stream.read(&mut buffer) {
                     let part = buffer.get(..length).unwrap_or_default();
-                    shared
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .extend_from_slice(part);
+                    shared.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(part);
                 }
                 // Nobody listens any more when the command was not waited for.
                 let _ = ended.send(());

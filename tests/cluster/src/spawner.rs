@@ -22,19 +22,14 @@ pub(crate) struct Spawner {
 impl Spawner {
     pub(crate) fn new() -> io::Result<Self> {
         let (requests, inbox) = channel::<Request>();
-        let thread = std::thread::Builder::new()
-            .name("slurm-spawner".into())
-            .spawn(move || {
-                for (mut command, reply) in inbox {
-                    process::detach_until_death(&mut command);
-                    // The asker waits for the answer, so there always is a receiver.
-                    let _ = reply.send(command.spawn());
-                }
-            })?;
-        Ok(Self {
-            requests: Some(requests),
-            thread: Some(thread),
-        })
+        let thread = std::thread::Builder::new().name("slurm-spawner".into()).spawn(move || {
+            for (mut command, reply) in inbox {
+                process::detach_until_death(&mut command);
+                // The asker waits for the answer, so there always is a receiver.
+                let _ = reply.send(command.spawn());
+            }
+        })?;
+        Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
 
     pub(crate) fn spawn(&self, command: Command) -> io::Result<Child> {

@@ -24,9 +24,7 @@ fn processes_naming(dir: &Path) -> Vec<String> {
         })
     };
     let name = |pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    pids.filter(shows)
-        .map(|pid| format!("{pid} {}", name(pid)))
-        .collect()
+    pids.filter(shows).map(|pid| format!("{pid} {}", name(pid))).collect()
 }
 
 #[test]
@@ -35,42 +33,21 @@ fn one_node_runs_steps_and_batch_jobs() {
     eprintln!("start: {:?}", cluster.start_times());
     let out = cluster.user(&["srun", "-n2", "id", "-u"]).output();
     let uid = cluster.job_user().0;
-    assert_eq!(
-        (out.code, out.stdout),
-        (Some(0), format!("{uid}\n{uid}\n")),
-        "{}",
-        out.stderr
-    );
+    assert_eq!((out.code, out.stdout), (Some(0), format!("{uid}\n{uid}\n")), "{}", out.stderr);
     eprintln!("srun: {:?}", out.elapsed);
 
     let mark = cluster.mark();
     let script = "#!/bin/sh\nsrun echo from the step\nexit 3\n";
     let id = cluster.sbatch(script, &["-o", "out.txt", "--network=x y"]);
     let job = cluster.wait_job(id, LONG);
-    assert_eq!(
-        (job.state.as_str(), job.exit_code.as_str()),
-        ("FAILED", "3:0"),
-        "{job:?}"
-    );
+    assert_eq!((job.state.as_str(), job.exit_code.as_str()), ("FAILED", "3:0"), "{job:?}");
     assert_eq!(job.fields["Network"], "x y");
     let text = std::fs::read_to_string(cluster.work().join("out.txt")).unwrap();
     assert!(text.contains("from the step"), "{text}");
     let logs = cluster.since(&mark);
-    assert!(
-        logs.slurmd("node1").contains(&format!("[{id}.batch]")),
-        "{}",
-        logs.slurmd("node1")
-    );
-    assert!(
-        !logs.slurmctld.contains("slurmctld version"),
-        "{}",
-        logs.slurmctld
-    );
-    assert!(
-        cluster.slurmctld_log().contains("slurmctld version"),
-        "{}",
-        cluster.slurmctld_log()
-    );
+    assert!(logs.slurmd("node1").contains(&format!("[{id}.batch]")), "{}", logs.slurmd("node1"));
+    assert!(!logs.slurmctld.contains("slurmctld version"), "{}", logs.slurmctld);
+    assert!(cluster.slurmctld_log().contains("slurmctld version"), "{}", cluster.slurmctld_log());
 }
 
 #[test]
@@ -83,30 +60,16 @@ fn commands_get_input_environment_and_a_time_limit() {
     let out = cluster.user(&["sh", "-c", "cat; echo $MINE; echo err >&2; pwd; exit 4"]);
     let out = out.stdin("in ").env("MINE", "mine").cwd("/usr").output();
     assert_eq!(out.code, Some(4));
-    assert_eq!(
-        (out.stdout.as_str(), out.stderr.as_str()),
-        ("in mine\n/usr\n", "err\n")
-    );
+    assert_eq!((out.stdout.as_str(), out.stderr.as_str()), ("in mine\n/usr\n", "err\n"));
 
-    let out = cluster
-        .root(&["sleep", "60"])
-        .timeout(Duration::from_millis(100))
-        .output();
-    assert!(
-        out.timed_out && out.code.is_none() && out.stderr.contains("was killed"),
-        "{out:?}"
-    );
+    let out = cluster.root(&["sleep", "60"]).timeout(Duration::from_millis(100)).output();
+    assert!(out.timed_out && out.code.is_none() && out.stderr.contains("was killed"), "{out:?}");
 
-    let step = cluster
-        .user(&["srun", "sh", "-c", "echo ready; exec sleep 60"])
-        .spawn();
+    let step = cluster.user(&["srun", "sh", "-c", "echo ready; exec sleep 60"]).spawn();
     cluster.wait_for("the step", LONG, || step.stdout().contains("ready"));
     let stepds = cluster.stepds();
     assert_eq!(stepds.len(), 1, "{stepds:?}");
-    assert_eq!(
-        (stepds[0].step.as_str(), stepds[0].node.as_str()),
-        ("0", "node1")
-    );
+    assert_eq!((stepds[0].step.as_str(), stepds[0].node.as_str()), ("0", "node1"));
     assert!(!cluster.processes_of_user().is_empty());
     step.kill(15);
     let out = step.wait();
@@ -121,50 +84,30 @@ fn commands_get_input_environment_and_a_time_limit() {
 fn three_nodes_share_a_step_and_a_drain_stays_until_resume() {
     let cluster = Cluster::builder().nodes(3).start().unwrap();
     eprintln!("start: {:?}", cluster.start_times());
-    let out = cluster
-        .user(&["srun", "-N3", "sh", "-c", "echo $SLURMD_NODENAME"])
-        .output();
+    let out = cluster.user(&["srun", "-N3", "sh", "-c", "echo $SLURMD_NODENAME"]).output();
     let mut nodes: Vec<_> = out.stdout.lines().collect();
     nodes.sort_unstable();
     assert_eq!(nodes, ["node1", "node2", "node3"], "{}", out.stderr);
 
-    let update = [
-        "scontrol",
-        "update",
-        "nodename=node2",
-        "state=drain",
-        "reason=out of order",
-    ];
+    let update = ["scontrol", "update", "nodename=node2", "state=drain", "reason=out of order"];
     assert_eq!(cluster.root(&update).output().code, Some(0));
     cluster.wait_idle(LONG);
     cluster.stop_slurmd("node2");
     cluster.start_slurmd("node2");
     let node = cluster.node("node2");
-    assert_eq!(
-        (node.state.as_str(), node.reason.as_str()),
-        ("IDLE+DRAIN", "out of order")
-    );
+    assert_eq!((node.state.as_str(), node.reason.as_str()), ("IDLE+DRAIN", "out of order"));
     cluster.resume("node2");
     assert_eq!(cluster.node("node2").state, "IDLE");
 }
 
 #[test]
 fn steps_survive_a_killed_slurmd_and_a_restarted_slurmctld() {
-    let cluster = Cluster::builder()
-        .slurm_conf("PrologFlags=Contain")
-        .start()
-        .unwrap();
-    let id = cluster.sbatch(
-        "#!/bin/sh\nsrun sh -c 'touch up; while ! [ -e go ]; do sleep 0.05; done'\n",
-        &[],
-    );
+    let cluster = Cluster::builder().slurm_conf("PrologFlags=Contain").start().unwrap();
+    let id = cluster
+        .sbatch("#!/bin/sh\nsrun sh -c 'touch up; while ! [ -e go ]; do sleep 0.05; done'\n", &[]);
     cluster.wait_for("the step", LONG, || cluster.work().join("up").exists());
     let steps = || {
-        let mut steps: Vec<_> = cluster
-            .stepds()
-            .into_iter()
-            .map(|stepd| stepd.step)
-            .collect();
+        let mut steps: Vec<_> = cluster.stepds().into_iter().map(|stepd| stepd.step).collect();
         steps.sort();
         steps
     };
@@ -178,11 +121,7 @@ fn steps_survive_a_killed_slurmd_and_a_restarted_slurmctld() {
     cluster.start_slurmctld();
     std::fs::write(cluster.work().join("go"), "").unwrap();
     let job = cluster.wait_job(id, LONG);
-    assert_eq!(
-        (job.state.as_str(), job.restarts),
-        ("COMPLETED", 0),
-        "{job:?}"
-    );
+    assert_eq!((job.state.as_str(), job.restarts), ("COMPLETED", 0), "{job:?}");
     cluster.kill_slurmctld();
     cluster.start_slurmctld();
     assert_eq!(cluster.user(&["srun", "true"]).output().code, Some(0));
@@ -205,11 +144,7 @@ fn control_groups_track_the_processes_and_are_removed() {
 
 #[test]
 fn nothing_is_left_after_the_drop() {
-    let cluster = Cluster::builder()
-        .nodes(2)
-        .slurm_conf("PrologFlags=Contain")
-        .start()
-        .unwrap();
+    let cluster = Cluster::builder().nodes(2).slurm_conf("PrologFlags=Contain").start().unwrap();
     let dir = cluster.dir().to_path_buf();
     let script = "#!/bin/sh
 (trap '' TERM; env -i /bin/sleep 601) &
@@ -218,9 +153,7 @@ srun -N2 sh -c 'trap \"\" TERM; touch up; sleep 603'
 ";
     let _job = cluster.sbatch(script, &["-N2"]);
     cluster.wait_for("the steps", LONG, || cluster.work().join("up").exists());
-    let waiting = cluster
-        .user(&["srun", "-N2", "--exclusive", "true"])
-        .spawn();
+    let waiting = cluster.user(&["srun", "-N2", "--exclusive", "true"]).spawn();
     let stepds = cluster.stepds();
     assert!(stepds.len() >= 4, "{stepds:?}");
     let begin = Instant::now();
@@ -240,10 +173,7 @@ srun -N2 sh -c 'trap \"\" TERM; touch up; sleep 603'
 fn a_killed_test_process_leaves_nothing() {
     const ROLE: &str = "SELF_TEST_TO_BE_KILLED";
     if std::env::var_os(ROLE).is_some() {
-        let cluster = Cluster::builder()
-            .slurm_conf("PrologFlags=Contain")
-            .start()
-            .unwrap();
+        let cluster = Cluster::builder().slurm_conf("PrologFlags=Contain").start().unwrap();
         let script = "#!/bin/sh\nsetsid sleep 604 &\nsrun sh -c 'touch up; sleep 605'\n";
         let _job = cluster.sbatch(script, &[]);
         cluster.wait_for("the step", LONG, || cluster.work().join("up").exists());
@@ -252,25 +182,16 @@ fn a_killed_test_process_leaves_nothing() {
         return;
     }
     let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "a_killed_test_process_leaves_nothing",
-            "--nocapture",
-        ])
+        .args(["--exact", "a_killed_test_process_leaves_nothing", "--nocapture"])
         .env(ROLE, "1")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
-    let dir = lines
-        .map_while(Result::ok)
-        .find_map(|line| Some(line.strip_prefix("ready ")?.to_owned()));
+    let dir =
+        lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("ready ")?.to_owned()));
     let dir = PathBuf::from(dir.expect("the child starts its cluster"));
-    assert!(
-        processes_naming(&dir).len() > 4,
-        "{:?}",
-        processes_naming(&dir)
-    );
+    assert!(processes_naming(&dir).len() > 4, "{:?}", processes_naming(&dir));
     victim.kill().unwrap();
     victim.wait().unwrap();
     let start = Instant::now();
@@ -282,13 +203,7 @@ fn a_killed_test_process_leaves_nothing() {
 
 #[test]
 fn a_daemon_that_ends_is_an_error_with_its_log() {
-    let error = Cluster::builder()
-        .plugstack("required /no/such/plugin.so")
-        .start()
-        .unwrap_err();
+    let error = Cluster::builder().plugstack("required /no/such/plugin.so").start().unwrap_err();
     let text = error.to_string();
-    assert!(
-        text.contains("slurmd of node1 has ended") && text.contains("plugin.so"),
-        "{text}"
-    );
+    assert!(text.contains("slurmd of node1 has ended") && text.contains("plugin.so"), "{text}");
 }

@@ -16,18 +16,12 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new(limits: Limits) -> Budget {
-        Budget {
-            limits,
-            entries: Cell::new(0),
-        }
+        Budget { limits, entries: Cell::new(0) }
     }
 
     /// Reads the outermost value.
     pub(super) fn seed(&self) -> Seed<'_> {
-        Seed {
-            budget: self,
-            depth: 0,
-        }
+        Seed { budget: self, depth: 0 }
     }
 }
 
@@ -46,20 +40,14 @@ impl<'a> Seed<'a> {
                 self.budget.limits.depth
             )));
         }
-        Ok(Seed {
-            budget: self.budget,
-            depth: self.depth + 1,
-        })
+        Ok(Seed { budget: self.budget, depth: self.depth + 1 })
     }
 
     fn count<E: Error>(self) -> Result<(), E> {
         let entries = self.budget.entries.get() + 1;
         self.budget.entries.set(entries);
         if entries > self.budget.limits.entries {
-            return Err(E::custom(format!(
-                "more than {} entries",
-                self.budget.limits.entries
-            )));
+            return Err(E::custom(format!("more than {} entries", self.budget.limits.entries)));
         }
         Ok(())
     }

@@ -45,10 +45,7 @@ pub struct Loaded {
 /// An engine without a script.
 pub fn empty(memory_limit: Option<usize>) -> Loaded {
     let lines = Rc::new(Lines::default());
-    let settings = Settings {
-        prefix: "switch/lua".to_owned(),
-        memory_limit,
-    };
+    let settings = Settings { prefix: "switch/lua".to_owned(), memory_limit };
     let engine = Engine::new(settings, lines.clone()).expect("an engine");
     Loaded { engine, lines }
 }
@@ -61,10 +58,7 @@ pub fn script(source: &str) -> Script {
 /// An engine with this script.
 pub fn load(source: &str) -> Loaded {
     let loaded = empty(None);
-    loaded
-        .engine
-        .load(&script(source))
-        .expect("a loadable script");
+    loaded.engine.load(&script(source)).expect("a loadable script");
     loaded
 }
 

@@ -19,12 +19,7 @@ mod tests {
     /// SW-225.
     #[test]
     fn slurms_own_variables_are_refused() {
-        for name in [
-            &b"SLURM_JOB_ID"[..],
-            b"SLURM_UMASK",
-            b"SLURM_X",
-            b"SLURMD_NODENAME",
-        ] {
+        for name in [&b"SLURM_JOB_ID"[..], b"SLURM_UMASK", b"SLURM_X", b"SLURMD_NODENAME"] {
             assert!(refused(name).is_some());
         }
         for name in [&b"FOO"[..], b"SLURM", b"MY_SLURM_X", b"SPANK_X"] {

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
 /// One process, for as long as the machine runs.
@@ -41,10 +43,7 @@ pub fn parse(line: &str) -> Option<Stat> {
     let (comm, rest) = rest.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     Some(Stat {
-        process: Process {
-            pid: pid.parse().ok()?,
-            start: fields.get(19)?.parse().ok()?,
-        },
+        process: Process { pid: pid.parse().ok()?, start: fields.get(19)?.parse().ok()? },
         comm: comm.to_owned(),
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
@@ -65,14 +64,26 @@ pub fn all() -> Vec<Stat> {
     };
     entries
         .flatten()
-        .filter_map(|entry| {
-            entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok())
-        })
+        .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
         .filter_map(stat)
         .collect()
+}
+
+/// The id of this boot; empty if the kernel does not say.
+pub fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// The real user of a process. Not the owner of its folder in /proc: that is root's as soon as the
+/// process forbids to be traced.
+pub fn uid(pid: i32) -> Option<u32> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    String::from_utf8_lossy(&status)
+        .lines()
+        .find_map(|line| line.strip_prefix("Uid:"))
+        .and_then(|ids| ids.split_ascii_whitespace().next()?.parse().ok())
 }
 
 impl Process {
@@ -84,6 +95,23 @@ impl Process {
     /// The calling process.
     pub fn this() -> Option<Process> {
         i32::try_from(std::process::id()).ok().and_then(Process::of)
+    }
+
+    /// Kills it, if it still is the process that was meant and belongs to `uid`: the descriptor holds
+    /// on to one process while that is looked at.
+    pub fn kill(self, uid: u32) {
+        let Some(pid) = Pid::from_raw(self.pid) else { return };
+        let held = pidfd_open(pid, PidfdFlags::empty());
+        if !self.is_alive() || self::uid(self.pid) != Some(uid) {
+            return;
+        }
+        // An error means that it has just ended.
+        let _ = match held {
+            Ok(held) => pidfd_send_signal(&held, Signal::KILL),
+            // Kernels before 5.3.
+            Err(Errno::NOSYS) => kill_process(pid, Signal::KILL),
+            Err(_) => Ok(()),
+        };
     }
 
     /// Whether it still runs.
@@ -100,13 +128,7 @@ mod tests {
     fn a_name_with_blanks_and_parentheses_is_read() {
         let line = "12 (a) b (c) S 1 10 10 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 9 9";
         let stat = parse(line).unwrap();
-        assert_eq!(
-            stat.process,
-            Process {
-                pid: 12,
-                start: 777
-            }
-        );
+        assert_eq!(stat.process, Process { pid: 12, start: 777 });
         assert_eq!(
             (stat.comm.as_str(), stat.state, stat.parent, stat.group),
             ("a) b (c", 'S', 1, 10)
@@ -118,12 +140,6 @@ mod tests {
     fn this_process_is_alive_and_another_start_time_is_another_process() {
         let this = Process::this().unwrap();
         assert!(this.is_alive());
-        assert!(
-            !Process {
-                start: this.start + 1,
-                ..this
-            }
-            .is_alive()
-        );
+        assert!(!Process { start: this.start + 1, ..this }.is_alive());
     }
 }

@@ -12,6 +12,7 @@
 
 mod file;
 mod job;
+mod look_up;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Text;
 pub use job::{Job, StepKey, StepRecord, StepState, StepStatus};
+pub use look_up::{Asked, Known};
 
 /// Why a record cannot be used: one line that names the path and the mend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,9 @@ pub struct JobInfo {
     pub partition: Option<Text>,
     /// What it asked for with `--network`.
     pub network: Option<Text>,
+    /// The leader, if this is a component of a heterogeneous job.
+    #[serde(default)]
+    pub het_job_id: Option<u32>,
 }
 
 impl JobInfo {
@@ -67,45 +72,20 @@ impl JobInfo {
             sluid: None,
             partition: None,
             network: None,
+            het_job_id: None,
         }
     }
-}
-
-/// What a question to slurmctld brought.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// The job asked for `--network`.
-    Managed(JobInfo),
-    /// It did not.
-    Unmanaged {
-        /// How often it was requeued.
-        restart_count: u32,
-    },
-}
-
-/// What is known of a job.
-#[derive(Debug)]
-pub enum Known<E> {
-    /// It is managed; its record.
-    Managed(Job),
-    /// It does not concern us.
-    Unmanaged,
-    /// Nobody could say.
-    Failed(E),
-}
-
-#[derive(Serialize, Deserialize)]
-struct Unmanaged {
-    format: u32,
-    restart_count: u32,
 }
 
 /// How long an answer "unmanaged" is believed. It is only a note against a second look-up: an
 /// epilog may remove it, and none has to.
 const UNMANAGED_LIFE: Duration = Duration::from_secs(60 * 60);
 
-/// How long a look-up waits for another step's look-up of the same job; libslurm gives up after 20 s.
+/// How long a process waits for another one's look-up of the same job; libslurm gives up after 20 s.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a waiting process tries again.
+const LOCK_TURN: Duration = Duration::from_millis(10);
 
 /// The records of one node.
 #[derive(Debug)]
@@ -137,11 +117,7 @@ impl Store {
     pub fn open(state_dir: &Path, node: &str) -> Result<Store, Problem> {
         let node = plain(node)?;
         let dir = file::ensure_top(state_dir)?;
-        Ok(Store {
-            dir,
-            path: state_dir.to_owned(),
-            node,
-        })
+        Ok(Store { dir, path: state_dir.to_owned(), node })
     }
 
     /// Opens the records of a node if there is a folder of records.
@@ -151,11 +127,7 @@ impl Store {
     pub fn open_existing(state_dir: &Path, node: &str) -> Result<Option<Store>, Problem> {
         let node = plain(node)?;
         let opened = file::open_top(state_dir)?;
-        Ok(opened.map(|dir| Store {
-            dir,
-            path: state_dir.to_owned(),
-            node,
-        }))
+        Ok(opened.map(|dir| Store { dir, path: state_dir.to_owned(), node }))
     }
 
     fn unmanaged_name(&self, job_id: u32) -> String {
@@ -197,103 +169,6 @@ impl Store {
         })
     }
 
-    /// What is known of a job; where nothing is, `ask` is called once and its answer noted, and
-    /// other steps of the job on this node wait for it.
-    ///
-    /// `restart_count` is what the step's environment says. The user can change that, which costs
-    /// one more look-up and nothing else; the record itself goes by what slurmctld says.
-    ///
-    /// # Errors
-    /// If the record cannot be read or written.
-    pub fn look_up<E>(
-        &self,
-        job_id: u32,
-        restart_count: u32,
-        ask: impl FnOnce() -> Result<Asked, E>,
-        complain: &mut dyn FnMut(Problem),
-    ) -> Result<Known<E>, Problem> {
-        let name = self.job_name(job_id);
-        let path = self.path.join(&name);
-        let dir = loop {
-            if self.is_unmanaged(job_id, restart_count, complain) {
-                return Ok(Known::Unmanaged);
-            }
-            if let Some(job) = self.job(job_id, complain)?
-                && job
-                    .info
-                    .as_ref()
-                    .is_some_and(|info| info.restart_count == restart_count)
-            {
-                return Ok(Known::Managed(job));
-            }
-            file::make_dir(&self.dir, &name, &path)?;
-            if let Some(dir) = file::open_dir(&self.dir, &name, &path)?
-                && lock(&dir, &path)?
-            {
-                break dir;
-            }
-        };
-        // Another step may have answered the question while this one waited for the lock.
-        let mut quiet = |_| {};
-        if let Some(info) = self.read_info(&dir, &path, &mut quiet)
-            && info.restart_count == restart_count
-        {
-            return Ok(Known::Managed(Job::new(dir, path, Some(info))));
-        }
-        let asked = ask();
-        self.note(job_id, asked, Job::new(dir, path, None))
-    }
-
-    fn note<E>(
-        &self,
-        job_id: u32,
-        asked: Result<Asked, E>,
-        mut job: Job,
-    ) -> Result<Known<E>, Problem> {
-        match asked {
-            Ok(Asked::Managed(info)) => {
-                job.write_info(info)?;
-                job.unlock();
-                Ok(Known::Managed(job))
-            }
-            Ok(Asked::Unmanaged { restart_count }) => {
-                let name = self.unmanaged_name(job_id);
-                let note = Unmanaged {
-                    format: FORMAT,
-                    restart_count,
-                };
-                let written = file::write(&self.dir, &name, &self.path.join(&name), &note);
-                // Steps of an earlier run that still owe something keep the folder.
-                job.remove_if_empty(&self.dir);
-                written.map(|()| Known::Unmanaged)
-            }
-            Err(error) => {
-                job.remove_if_empty(&self.dir);
-                Ok(Known::Failed(error))
-            }
-        }
-    }
-
-    fn is_unmanaged(
-        &self,
-        job_id: u32,
-        restart_count: u32,
-        complain: &mut dyn FnMut(Problem),
-    ) -> bool {
-        let name = self.unmanaged_name(job_id);
-        let path = self.path.join(&name);
-        if !file::is_younger(&self.dir, &name, UNMANAGED_LIFE) {
-            return false;
-        }
-        match file::read::<Unmanaged>(&self.dir, &name, &path, FORMAT) {
-            Ok(note) => note.is_some_and(|note| note.restart_count == restart_count),
-            Err(problem) => {
-                complain(problem);
-                false
-            }
-        }
-    }
-
     /// Removes the note that a job is unmanaged, if there is one.
     pub fn forget_unmanaged(&self, job_id: u32) {
         file::unlink(&self.dir, &self.unmanaged_name(job_id));
@@ -330,26 +205,44 @@ impl Store {
     }
 }
 
-/// Locks a folder; false if it was removed meanwhile by the one who had it.
-fn lock(dir: &OwnedFd, path: &Path) -> Result<bool, Problem> {
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match flock(dir, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => break,
-            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR)
-                if Instant::now() < deadline =>
-            {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Err(error) => {
-                return Err(Problem(format!(
-                    "{}: cannot be locked: {error}; another step may hang in its look-up",
-                    path.display()
-                )));
-            }
+/// The lock of a job's record, held until it is dropped.
+///
+/// It is on a descriptor of its own: a record that a step keeps open for its life locks nobody out.
+#[must_use]
+pub struct Lock {
+    _dir: OwnedFd,
+}
+
+impl Store {
+    /// Locks the record of a job that has one; `None` if another process has it.
+    ///
+    /// # Errors
+    /// If its folder cannot be used.
+    pub fn try_lock(&self, job_id: u32) -> Result<Option<Lock>, Problem> {
+        let name = self.job_name(job_id);
+        let path = self.path.join(&name);
+        let Some(dir) = file::open_dir(&self.dir, &name, &path)? else { return Ok(None) };
+        match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+            // Removed meanwhile by the one who had it.
+            Ok(()) if fstat(&dir).is_ok_and(|stat| stat.st_nlink == 0) => Ok(None),
+            Ok(()) => Ok(Some(Lock { _dir: dir })),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => Ok(None),
+            Err(error) => Err(Problem(format!("{}: cannot be locked: {error}", path.display()))),
         }
     }
-    Ok(fstat(dir).is_ok_and(|stat| stat.st_nlink > 0))
+
+    /// Locks the record of a job that has one, and waits a while for another process to let it go.
+    pub fn lock_existing(&self, job_id: u32) -> Option<Lock> {
+        let deadline = Instant::now() + LOCK_PATIENCE;
+        while self.path.join(self.job_name(job_id)).exists() && Instant::now() < deadline {
+            match self.try_lock(job_id) {
+                Ok(Some(lock)) => return Some(lock),
+                Ok(None) => std::thread::sleep(LOCK_TURN),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
 }
 
 #[cfg(test)]

@@ -110,9 +110,7 @@ impl Settings {
     fn take(&mut self, argument: &[u8]) -> Result<(), String> {
         let text = std::str::from_utf8(argument).map_err(|_| "not UTF-8".to_owned())?;
         if text.ends_with('\r') {
-            return Err(
-                "ends in a carriage return: the file has DOS line ends, remove them".into(),
-            );
+            return Err("ends in a carriage return: the file has DOS line ends, remove them".into());
         }
         let Some((key, value)) = text.split_once('=') else {
             return Err(format!("not of the form key=value; the keys are {KEYS}"));
@@ -128,10 +126,7 @@ impl Settings {
                 self.on_failure = one_of(value, &values)?;
             }
             "on_lookup_failure" => {
-                let values = [
-                    ("fail", OnLookupFailure::Fail),
-                    ("ignore", OnLookupFailure::Ignore),
-                ];
+                let values = [("fail", OnLookupFailure::Fail), ("ignore", OnLookupFailure::Ignore)];
                 self.on_lookup_failure = one_of(value, &values)?;
             }
             "timeout" => self.timeout = seconds(value)?,
@@ -147,25 +142,15 @@ const KEYS: &str = "script, state_dir, drain, on_failure, on_lookup_failure, tim
 fn absolute(value: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(value);
     let plain = path.is_absolute()
-        && path
-            .components()
-            .all(|part| !matches!(part, std::path::Component::ParentDir));
-    if plain {
-        Ok(path)
-    } else {
-        Err("not an absolute path without `..`".into())
-    }
+        && path.components().all(|part| !matches!(part, std::path::Component::ParentDir));
+    if plain { Ok(path) } else { Err("not an absolute path without `..`".into()) }
 }
 
 fn one_of<T: Copy>(value: &str, values: &[(&str, T)]) -> Result<T, String> {
-    values
-        .iter()
-        .find(|(name, _)| *name == value)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| {
-            let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
-            format!("not one of {}", names.join(", "))
-        })
+    values.iter().find(|(name, _)| *name == value).map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+        format!("not one of {}", names.join(", "))
+    })
 }
 
 fn seconds(value: &str) -> Result<Duration, String> {
@@ -224,11 +209,7 @@ mod tests {
             let (settings, errors) = parse(&[word]);
             assert_eq!(errors.len(), 1, "{word}");
             assert!(errors[0].contains(reason), "{}", errors[0]);
-            assert!(
-                errors[0].contains(&word.escape_default().to_string()),
-                "{}",
-                errors[0]
-            );
+            assert!(errors[0].contains(&word.escape_default().to_string()), "{}", errors[0]);
             assert_eq!(settings, Settings::default());
         }
     }

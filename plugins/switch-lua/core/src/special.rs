@@ -43,11 +43,8 @@ mod tests {
         assert!(!is_named_in(folder.path()));
         std::fs::write(&path, "function slurm_switch_step_init() end").unwrap();
         assert!(!is_named_in(&path));
-        std::fs::write(
-            &path,
-            "function slurm_switch_setup_special_steps() return true end",
-        )
-        .unwrap();
+        std::fs::write(&path, "function slurm_switch_setup_special_steps() return true end")
+            .unwrap();
         assert!(is_named_in(&path));
     }
 }

@@ -61,23 +61,11 @@ pub enum Verdict {
 /// The table of the document, with what DESIGN adds for scripts that cannot be used: everything
 /// that is not listed goes on, so that a bug in a script does not fail every step of a cluster.
 const TABLE: [(Function, Outcome, Verdict); 5] = [
-    (
-        Function::StepPreinit,
-        Outcome::Negative,
-        Verdict::RefuseStep,
-    ),
-    (
-        Function::StepPreinit,
-        Outcome::Unusable,
-        Verdict::RefuseStep,
-    ),
+    (Function::StepPreinit, Outcome::Negative, Verdict::RefuseStep),
+    (Function::StepPreinit, Outcome::Unusable, Verdict::RefuseStep),
     (Function::StepInit, Outcome::Negative, Verdict::RefuseStep),
     (Function::StepInit, Outcome::Unusable, Verdict::RefuseStep),
-    (
-        Function::StepPostfini,
-        Outcome::Negative,
-        Verdict::DrainNode,
-    ),
+    (Function::StepPostfini, Outcome::Negative, Verdict::DrainNode),
 ];
 
 /// What follows when `function` ended with `outcome`.
@@ -149,11 +137,7 @@ mod tests {
                     (_, Outcome::Negative | Outcome::Unusable) => Verdict::RefuseStep,
                     _ => Verdict::GoOn,
                 };
-                assert_eq!(
-                    decide(function, outcome),
-                    expected,
-                    "{function:?} {outcome:?}"
-                );
+                assert_eq!(decide(function, outcome), expected, "{function:?} {outcome:?}");
             }
         }
     }
@@ -167,11 +151,7 @@ mod tests {
                     Hook::JobEpilog => verdict == Verdict::DrainNode,
                     _ => false,
                 };
-                assert_eq!(
-                    reports_failure(hook, verdict),
-                    expected,
-                    "{hook:?} {verdict:?}"
-                );
+                assert_eq!(reports_failure(hook, verdict), expected, "{hook:?} {verdict:?}");
             }
         }
     }
@@ -180,10 +160,7 @@ mod tests {
     fn postfini_follows_a_refusing_init_and_nothing_follows_a_refusing_preinit() {
         for function in Function::ALL {
             assert!(!follows(Function::StepPreinit, function));
-            assert_eq!(
-                follows(Function::StepInit, function),
-                function == Function::StepPostfini
-            );
+            assert_eq!(follows(Function::StepInit, function), function == Function::StepPostfini);
         }
     }
 }

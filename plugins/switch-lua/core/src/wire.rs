@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::JobInfo;
 
+/// The version of what stands in this file. Plug-in and worker are installed together, but a running
+/// slurmstepd keeps the plug-in it loaded.
+pub const VERSION: u32 = 1;
+
 /// The functions of the script that run on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,11 +24,8 @@ pub enum Function {
 
 impl Function {
     /// The step functions in the order they run.
-    pub const ALL: [Function; 3] = [
-        Function::StepPreinit,
-        Function::StepInit,
-        Function::StepPostfini,
-    ];
+    pub const ALL: [Function; 3] =
+        [Function::StepPreinit, Function::StepInit, Function::StepPostfini];
 
     /// The global's name in the script.
     pub fn name(self) -> &'static str {
@@ -117,6 +118,8 @@ pub enum StepId {
 pub enum Request {
     /// Read the script and run its top level; the first request.
     Load {
+        /// What the plug-in speaks: [`VERSION`].
+        version: u32,
         /// The script.
         script: PathBuf,
     },

@@ -3,21 +3,29 @@
 //! slurmstepd never runs Lua: the worker is a program of its own. It leaves slurmstepd's family at
 //! once, since proctrack/linuxproc takes every descendant for a task and ends it with the job, in the
 //! middle of a postfini (measured on 22.05). So it is not our child; a guard process of its own kills
-//! it, with its children, when our end of the pipe closes: at the deadline, and when slurmstepd dies.
+//! it, with its children, when our end of the socket closes: at the deadline, and when slurmstepd dies.
 //! A crash of the worker is an answer like any other.
 
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
 
-use crate::wire::{Answer, Change, Function, Identity, Level, Reply, Request, Step, Text};
+use crate::PREFIX;
+use crate::wire::{Answer, Change, Function, Identity, Level, Reply, Request, Step, Text, VERSION};
+
+/// How much one call may log.
+const MOST_LINES: u32 = 1000;
+/// How many bytes these may be together, about.
+const MOST_BYTES: usize = 1 << 20;
 
 /// The longest reply, far above what an environment can hold.
 const LONGEST_REPLY: usize = 64 << 20;
@@ -72,8 +80,7 @@ pub struct Loaded {
 
 /// A running worker with a loaded script. Dropping it kills it.
 pub struct Worker {
-    requests: Option<ChildStdin>,
-    replies: ChildStdout,
+    socket: UnixStream,
     buffer: Vec<u8>,
     timeout: Duration,
 }
@@ -90,59 +97,14 @@ impl Worker {
         log: LogSink<'_>,
     ) -> Result<(Worker, Loaded), Failure> {
         trusted(program)?;
-        let not_started =
-            |why: String| Failure::NotStarted(format!("{}: {why}", program.display()));
-        // The starter is a descendant of slurmstepd until it has forked: a job that ends just now
-        // must not end it. It unblocks everything afterwards.
-        let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
-        let spawned = Command::new(program)
-            .env_clear()
-            .env(
-                "PATH",
-                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            )
-            .env("LC_ALL", "C.UTF-8")
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        if let Ok(mask) = mask {
-            // The mask was valid a moment ago.
-            let _ = mask.thread_set_mask();
-        }
-        let mut starter = spawned.map_err(|e| not_started(e.to_string()))?;
-        let (requests, replies) = (starter.stdin.take(), starter.stdout.take());
-        // It has forked, and ends: the worker is a grandchild that has no parent any more.
-        let started = starter.wait().map_err(|e| not_started(e.to_string()))?;
-        let (Some(_), Some(replies), true) = (&requests, replies, started.success()) else {
-            return Err(not_started(format!("it ended with {started}")));
-        };
-        let mut worker = Worker {
-            requests,
-            replies,
-            buffer: Vec::new(),
-            timeout,
-        };
-        worker.never_block()?;
-        match worker.ask(
-            &Request::Load {
-                script: script.to_owned(),
-            },
-            log,
-        )? {
-            Reply::Loaded {
-                identity,
-                functions,
-                special_steps,
-            } => Ok((
-                worker,
-                Loaded {
-                    identity,
-                    functions,
-                    special_steps,
-                },
-            )),
+        let socket = spawn(program, timeout)
+            .map_err(|why| Failure::NotStarted(format!("{}: {why}", program.display())))?;
+        let mut worker = Worker { socket, buffer: Vec::new(), timeout };
+        let load = Request::Load { version: VERSION, script: script.to_owned() };
+        match worker.ask(&load, log)? {
+            Reply::Loaded { identity, functions, special_steps } => {
+                Ok((worker, Loaded { identity, functions, special_steps }))
+            }
             Reply::NotLoaded { reason } => Err(Failure::NotLoaded(reason)),
             other => Err(Failure::Protocol(format!("{other:?}"))),
         }
@@ -158,17 +120,8 @@ impl Worker {
         step: &Step,
         log: LogSink<'_>,
     ) -> Result<(Answer, Vec<Change>), Failure> {
-        match self.ask(
-            &Request::Call {
-                function,
-                step: step.clone(),
-            },
-            log,
-        )? {
-            Reply::Done {
-                answer,
-                environment,
-            } => Ok((answer, environment)),
+        match self.ask(&Request::Call { function, step: step.clone() }, log)? {
+            Reply::Done { answer, environment } => Ok((answer, environment)),
             other => {
                 self.kill();
                 Err(Failure::Protocol(format!("{other:?}")))
@@ -187,15 +140,21 @@ impl Worker {
 
     fn ask(&mut self, request: &Request, log: LogSink<'_>) -> Result<Reply, Failure> {
         let deadline = Instant::now() + self.timeout;
+        let mut lines = Lines::default();
         let outcome = self.send(request, deadline).and_then(|()| {
             loop {
                 match self.receive(deadline)? {
-                    Reply::Log { level, text } => log(level, &text),
+                    Reply::Log { level, text } => {
+                        if lines.allow(&text) {
+                            log(level, &text);
+                        }
+                    }
                     Reply::Ended { how } => return Err(Failure::Ended(how)),
                     reply => return Ok(reply),
                 }
             }
         });
+        lines.sum_up(log);
         if outcome.is_err() {
             self.kill();
         }
@@ -207,13 +166,11 @@ impl Worker {
         line.push(b'\n');
         let mut rest = line.as_slice();
         while !rest.is_empty() {
-            let Some(requests) = self.requests.as_mut() else {
-                return Err(Failure::Ended("it was killed before".into()));
-            };
-            match requests.write(rest) {
+            // No SIGPIPE: not every Slurm process that loads a plug-in ignores it.
+            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-                Err(error) if again(&error) => {
-                    if !wait_for(&*requests, PollFlags::OUT, deadline) {
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    if !wait_for(&self.socket, PollFlags::OUT, deadline) {
                         return Err(Failure::TimedOut(self.timeout));
                     }
                 }
@@ -228,12 +185,11 @@ impl Worker {
         let mut chunk = [0u8; 16 * 1024];
         let mut searched = 0;
         loop {
-            if let Some(at) = self
-                .buffer
-                .iter()
-                .skip(searched)
-                .position(|byte| *byte == b'\n')
-            {
+            // A script that never stops logging has an end, too.
+            if Instant::now() >= deadline {
+                return Err(Failure::TimedOut(self.timeout));
+            }
+            if let Some(at) = self.buffer.iter().skip(searched).position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=searched + at).collect();
                 return serde_json::from_slice(&line).map_err(|e| {
                     let start =
@@ -243,17 +199,15 @@ impl Worker {
             }
             searched = self.buffer.len();
             if searched > LONGEST_REPLY {
-                return Err(Failure::Protocol(format!(
-                    "longer than {LONGEST_REPLY} bytes"
-                )));
+                return Err(Failure::Protocol(format!("longer than {LONGEST_REPLY} bytes")));
             }
-            match self.replies.read(&mut chunk) {
-                Ok(0) => return Err(Failure::Ended("and its guard too".into())),
-                Ok(count) => self
-                    .buffer
-                    .extend_from_slice(chunk.get(..count).unwrap_or_default()),
-                Err(error) if again(&error) => {
-                    if !wait_for(&self.replies, PollFlags::IN, deadline) {
+            match rustix::net::recv(&self.socket, &mut chunk, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Err(Failure::Ended("and its guard too".into())),
+                Ok((count, _)) => {
+                    self.buffer.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    if !wait_for(&self.socket, PollFlags::IN, deadline) {
                         return Err(Failure::TimedOut(self.timeout));
                     }
                 }
@@ -262,60 +216,109 @@ impl Worker {
         }
     }
 
-    fn never_block(&self) -> Result<(), Failure> {
-        let set = |fd: std::os::fd::BorrowedFd<'_>| {
-            fcntl_getfl(fd).and_then(|flags| fcntl_setfl(fd, flags | OFlags::NONBLOCK))
-        };
-        let requests = self
-            .requests
-            .as_ref()
-            .map_or(Ok(()), |pipe| set(pipe.as_fd()));
-        requests
-            .and_then(|()| set(self.replies.as_fd()))
-            .map_err(|e| Failure::NotStarted(format!("its pipes: {e}")))
-    }
-
     /// Has the worker killed with its children, and waits until it is gone.
     fn kill(&mut self) {
-        self.requests = None;
+        // An error means that the other end is closed already.
+        let _ = self.socket.shutdown(Shutdown::Write);
         self.wait_for_end(Instant::now() + GOODBYE);
     }
 
-    /// Its end of the pipe closes when worker and guard have ended.
+    /// Its end of the socket closes when worker and guard have ended.
     fn wait_for_end(&mut self, deadline: Instant) {
         let mut rest = [0u8; 4096];
-        while wait_for(&self.replies, PollFlags::IN, deadline) {
-            match self.replies.read(&mut rest) {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(error) if again(&error) => {}
+        while wait_for(&self.socket, PollFlags::IN, deadline) {
+            match rustix::net::recv(&self.socket, &mut rest, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return,
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return,
             }
         }
     }
 }
 
-fn again(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
-    )
+/// Starts the worker; it has the other end of the socket as standard input and output.
+fn spawn(program: &Path, timeout: Duration) -> Result<UnixStream, String> {
+    let text = |error: std::io::Error| error.to_string();
+    let (ours, theirs) = UnixStream::pair().map_err(text)?;
+    let output = theirs.try_clone().map_err(text)?;
+    // The starter is a descendant of slurmstepd until it has forked: a job that ends just now must
+    // not end it. It unblocks everything afterwards.
+    let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
+    let spawned = Command::new(program)
+        .env_clear()
+        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("LC_ALL", "C.UTF-8")
+        .current_dir("/")
+        .stdin(OwnedFd::from(theirs))
+        .stdout(OwnedFd::from(output))
+        .stderr(Stdio::null())
+        .spawn();
+    if let Ok(mask) = mask {
+        // The mask was valid a moment ago.
+        let _ = mask.thread_set_mask();
+    }
+    let mut starter = spawned.map_err(text)?;
+    // It forks, and ends at once: the worker is a grandchild that has no parent any more.
+    let deadline = Instant::now() + timeout;
+    loop {
+        match starter.try_wait().map_err(text)? {
+            Some(status) if status.success() => return Ok(ours),
+            Some(status) => return Err(format!("it ended with {status}")),
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_micros(200)),
+            None => {
+                // Our child until it is waited for, so the pid is still its own.
+                let _ = starter.kill();
+                let _ = starter.try_wait();
+                return Err(format!("it does not leave slurmstepd within {} s", timeout.as_secs()));
+            }
+        }
+    }
 }
 
-/// Waits until the pipe is ready or closed; false at the deadline.
-fn wait_for(pipe: &impl AsFd, flags: PollFlags, deadline: Instant) -> bool {
+/// Bounds what one call may log: a loop around a log call would fill the disk of a node.
+#[derive(Default)]
+struct Lines {
+    lines: u32,
+    bytes: usize,
+    dropped: u64,
+}
+
+impl Lines {
+    fn allow(&mut self, text: &Text) -> bool {
+        let fits = self.lines < MOST_LINES && self.bytes < MOST_BYTES;
+        if fits {
+            self.lines += 1;
+            self.bytes += text.as_bytes().len();
+        } else {
+            self.dropped += 1;
+        }
+        fits
+    }
+
+    fn sum_up(&self, log: LogSink<'_>) {
+        if self.dropped > 0 {
+            let text = format!(
+                "{PREFIX}: {} more lines of the script are dropped: a call may log {MOST_LINES} \
+                 lines and {MOST_BYTES} bytes",
+                self.dropped
+            );
+            log(Level::Error, &Text::Utf8(text));
+        }
+    }
+}
+
+/// Waits until the socket is ready or closed; false at the deadline.
+fn wait_for(socket: &impl AsFd, flags: PollFlags, deadline: Instant) -> bool {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return false;
         }
-        let left = Timespec {
-            tv_sec: left.as_secs().cast_signed(),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(pipe, flags)], Some(&left)) {
+        let left =
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(socket, flags)], Some(&left)) {
             Ok(0) => return false,
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             _ => return true,
         }
     }
@@ -327,10 +330,7 @@ fn trusted(program: &Path) -> Result<(), Failure> {
     let meta = std::fs::metadata(program).map_err(|e| refuse(e.to_string()))?;
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != 0 && meta.uid() != us {
-        return Err(refuse(format!(
-            "owned by uid {}: chown it to root",
-            meta.uid()
-        )));
+        return Err(refuse(format!("owned by uid {}: chown it to root", meta.uid())));
     }
     if meta.mode() & 0o022 != 0 {
         return Err(refuse(format!(
@@ -355,10 +355,7 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o775)).unwrap();
         let start = |path: &Path| {
             let limit = Duration::from_secs(5);
-            Worker::start(path, Path::new("/x"), limit, &mut |_, _| {})
-                .err()
-                .unwrap()
-                .to_string()
+            Worker::start(path, Path::new("/x"), limit, &mut |_, _| {}).err().unwrap().to_string()
         };
         assert!(start(&path).contains("chmod go-w"));
         assert!(start(Path::new("/no/worker")).contains("/no/worker"));

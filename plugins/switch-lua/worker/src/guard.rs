@@ -11,16 +11,17 @@ use crate::{Replies, setup};
 
 /// Watches until the worker has ended.
 ///
-/// `requests` is the pipe that the worker reads; only its closing is watched here. The plug-in closes
-/// it early at a deadline, and the kernel does when slurmstepd dies: then all of the group ends, this
-/// process included.
+/// `requests` is the socket that the worker reads; only its closing is watched here. The plug-in closes
+/// it at a deadline, and the kernel does when slurmstepd dies: then all of the group ends, this process
+/// included.
 pub fn watch(worker: i32, requests: File, replies: &Replies) -> ! {
     std::thread::spawn(move || {
         loop {
-            let mut pipe = [PollFd::new(&requests, PollFlags::empty())];
-            let polled = poll(&mut pipe, None);
-            let [pipe] = &pipe;
-            if polled.is_ok() && pipe.revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+            let closed = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+            let mut socket = [PollFd::new(&requests, PollFlags::RDHUP)];
+            let polled = poll(&mut socket, None);
+            let [socket] = &socket;
+            if polled.is_ok() && socket.revents().intersects(closed) {
                 let _ = kill_current_process_group(Signal::KILL);
             }
         }

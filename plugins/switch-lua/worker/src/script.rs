@@ -30,10 +30,7 @@ impl Sink for ToPlugin {
             slurm_lua::Level::Debug3 => Level::Debug3,
             slurm_lua::Level::Debug4 => Level::Debug4,
         };
-        self.0.send(&Reply::Log {
-            level,
-            text: text.into(),
-        });
+        self.0.send(&Reply::Log { level, text: text.into() });
     }
 }
 
@@ -51,45 +48,21 @@ impl Script {
     pub fn load(path: &Path, replies: &Rc<Replies>) -> Result<(Script, Reply), String> {
         let source = slurm_lua::Script::read(path, &Trust { owners: vec![0] })
             .map_err(|error| error.to_string())?;
-        let settings = Settings {
-            prefix: PREFIX.to_owned(),
-            memory_limit: Some(MEMORY_LIMIT),
-        };
+        let settings = Settings { prefix: PREFIX.to_owned(), memory_limit: Some(MEMORY_LIMIT) };
         let engine = Engine::new(settings, Rc::new(ToPlugin(Rc::clone(replies))))
             .map_err(|error| error.to_string())?;
         engine.load(&source).map_err(|error| error.to_string())?;
-        let script = Script {
-            engine,
-            replies: Rc::clone(replies),
-        };
-        let functions = Function::ALL
-            .into_iter()
-            .filter(|f| script.defines(f.name()))
-            .collect();
+        let script = Script { engine, replies: Rc::clone(replies) };
+        let functions = Function::ALL.into_iter().filter(|f| script.defines(f.name())).collect();
         let special_steps = script.defines(SPECIAL_STEPS) && script.special_steps();
         let id = &source.identity;
-        let identity = Identity {
-            dev: id.dev,
-            ino: id.ino,
-            size: id.size,
-            mtime: id.mtime,
-            ctime: id.ctime,
-        };
-        Ok((
-            script,
-            Reply::Loaded {
-                identity,
-                functions,
-                special_steps,
-            },
-        ))
+        let identity =
+            Identity { dev: id.dev, ino: id.ino, size: id.size, mtime: id.mtime, ctime: id.ctime };
+        Ok((script, Reply::Loaded { identity, functions, special_steps }))
     }
 
     fn say(&self, level: Level, text: &str) {
-        self.replies.send(&Reply::Log {
-            level,
-            text: text.as_bytes().into(),
-        });
+        self.replies.send(&Reply::Log { level, text: text.as_bytes().into() });
     }
 
     fn defines(&self, name: &str) -> bool {
@@ -130,16 +103,10 @@ impl Script {
 
     /// Logs a Lua error: message, then traceback.
     fn failed(&self, name: &str, failure: &Failure) {
-        self.say(
-            Level::Error,
-            &format!("{PREFIX}: {name}: {}", failure.message),
-        );
+        self.say(Level::Error, &format!("{PREFIX}: {name}: {}", failure.message));
         if !failure.traceback.is_empty() {
             let frames = failure.traceback.join(" | ");
-            self.say(
-                Level::Error,
-                &format!("{PREFIX}: {name}: traceback: {frames}"),
-            );
+            self.say(Level::Error, &format!("{PREFIX}: {name}: traceback: {frames}"));
         }
     }
 
@@ -167,10 +134,7 @@ impl Script {
                     (Function::StepInit, Some(table)) => self.environment(name, table),
                     _ => Vec::new(),
                 };
-                Reply::Done {
-                    answer,
-                    environment,
-                }
+                Reply::Done { answer, environment }
             }
         }
     }
@@ -183,10 +147,9 @@ impl Script {
         changes
             .into_iter()
             .map(|change| match change {
-                EnvChange::Set { name, value } => Change::Set {
-                    name: name.into(),
-                    value: value.into(),
-                },
+                EnvChange::Set { name, value } => {
+                    Change::Set { name: name.into(), value: value.into() }
+                }
                 EnvChange::Unset { name } => Change::Unset { name: name.into() },
             })
             .collect()
@@ -194,10 +157,7 @@ impl Script {
 }
 
 fn done(answer: wire::Answer) -> Reply {
-    Reply::Done {
-        answer,
-        environment: Vec::new(),
-    }
+    Reply::Done { answer, environment: Vec::new() }
 }
 
 /// The `step` that the script gets.

@@ -4,22 +4,20 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, Mode, fstat};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 
-/// Takes the two pipes away from standard input and output, and puts /dev/null there.
+/// Takes the socket away from standard input and output, and puts /dev/null there.
 ///
 /// # Errors
-/// If standard input is no pipe: the worker was started by hand.
-pub fn pipes() -> io::Result<(File, File)> {
-    if FileType::from_raw_mode(fstat(io::stdin())?.st_mode) != FileType::Fifo {
-        return Err(io::Error::other("standard input is no pipe"));
+/// If standard input is no socket: the worker was started by hand.
+pub fn socket() -> io::Result<(File, File)> {
+    if FileType::from_raw_mode(fstat(io::stdin())?.st_mode) != FileType::Socket {
+        return Err(io::Error::other("standard input is no socket"));
     }
-    let none = Rlimit {
-        current: Some(0),
-        maximum: Some(0),
-    };
+    as_root();
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
     // A core of a process of root would lie in / for everybody to find.
     let _ = setrlimit(Resource::Core, none);
     close_inherited();
@@ -93,6 +91,16 @@ fn signals() {
     }
 }
 
+/// Takes off what slurmstepd has put on for the job's user: its umask, with which every file of the
+/// script could be written by everybody, and its groups.
+fn as_root() {
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    if rustix::process::geteuid().is_root() {
+        // SAFETY: no groups, so no pointer is read. Without the privilege it fails and changes nothing.
+        unsafe { libc::setgroups(0, std::ptr::null()) };
+    }
+}
+
 /// Closes what slurmstepd left open for an exec: sockets of slurmd would otherwise live on in a
 /// program that the script leaves running.
 fn close_inherited() {
@@ -106,12 +114,7 @@ fn close_inherited() {
         .into_iter()
         .flatten()
         .flatten()
-        .filter_map(|entry| {
-            entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok())
-        })
+        .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
         .filter(|fd| *fd > 2)
         .collect();
     for fd in open {

@@ -1,11 +1,6 @@
 //! The real worker under the plug-in's side of the protocol: answers, deadlines, crashes, leftovers.
 //! Runs as root, since the worker loads no script that another user could have written.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -25,10 +20,7 @@ fn script(text: &str) -> Script {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switch.lua");
     std::fs::write(&path, text).unwrap();
-    Script {
-        _folder: folder,
-        path,
-    }
+    Script { _folder: folder, path }
 }
 
 impl Script {
@@ -56,9 +48,7 @@ fn call(worker: &mut Worker, function: Function) -> Result<(Answer, Vec<Change>)
 
 /// What one preinit with this body comes to.
 fn preinit(body: &str, limit: Duration) -> Result<Answer, Failure> {
-    let script = script(&format!(
-        "function slurm_switch_step_preinit(step) {body}\nend"
-    ));
+    let script = script(&format!("function slurm_switch_step_preinit(step) {body}\nend"));
     let (mut worker, _) = script.start(limit)?;
     let (answer, _) = call(&mut worker, Function::StepPreinit)?;
     worker.finish();
@@ -75,15 +65,10 @@ fn wait_gone(argument: &str) {
 }
 
 fn is_there(argument: &str) -> bool {
-    process::all()
-        .iter()
-        .filter(|stat| stat.is_alive())
-        .any(|stat| {
-            std::fs::read(format!("/proc/{}/cmdline", stat.process.pid)).is_ok_and(|line| {
-                line.split(|byte| *byte == 0)
-                    .any(|word| word == argument.as_bytes())
-            })
-        })
+    process::all().iter().filter(|stat| stat.is_alive()).any(|stat| {
+        std::fs::read(format!("/proc/{}/cmdline", stat.process.pid))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()))
+    })
 }
 
 #[test]
@@ -100,10 +85,7 @@ fn functions_get_the_step_and_their_answers_come_back() {
          function slurm_switch_setup_special_steps() return true end\n",
     );
     let (mut worker, loaded) = script.start(LONG).unwrap();
-    assert_eq!(
-        loaded.functions,
-        [Function::StepPreinit, Function::StepInit]
-    );
+    assert_eq!(loaded.functions, [Function::StepPreinit, Function::StepInit]);
     assert!(loaded.special_steps);
     let mut lines = Vec::new();
     let (answer, _) = worker
@@ -117,10 +99,7 @@ fn functions_get_the_step_and_their_answers_come_back() {
     let (answer, changes) = call(&mut worker, Function::StepInit).unwrap();
     assert_eq!(answer, Answer::Zero);
     let text = |text: &str| Text::Utf8(text.into());
-    let set = Change::Set {
-        name: text("A"),
-        value: text("1"),
-    };
+    let set = Change::Set { name: text("A"), value: text("1") };
     assert_eq!(changes, [set, Change::Unset { name: text("B") }]);
     let (answer, _) = call(&mut worker, Function::StepPostfini).unwrap();
     assert_eq!(answer, Answer::Undefined);
@@ -131,15 +110,9 @@ fn functions_get_the_step_and_their_answers_come_back() {
 fn a_script_that_cannot_be_loaded_is_reported_with_its_reason() {
     let failure = script("return 7").start(LONG).err().unwrap();
     assert!(matches!(&failure, Failure::NotLoaded(why) if why.contains("returned 7 on load")));
-    let missing = Script {
-        path: "/no/switch.lua".into(),
-        ..script("")
-    };
+    let missing = Script { path: "/no/switch.lua".into(), ..script("") };
     let failure = missing.start(LONG).err().unwrap().to_string();
-    assert!(
-        failure.contains("Unable to stat") && failure.contains("/no/switch.lua"),
-        "{failure}"
-    );
+    assert!(failure.contains("Unable to stat") && failure.contains("/no/switch.lua"), "{failure}");
 }
 
 #[test]
@@ -151,11 +124,7 @@ fn a_call_without_an_answer_ends_at_the_deadline_with_all_it_started() {
         "os.execute('trap \"\" TERM HUP INT; sleep 71234')",
     ] {
         let start = Instant::now();
-        assert_eq!(
-            preinit(body, limit),
-            Err(Failure::TimedOut(limit)),
-            "{body}"
-        );
+        assert_eq!(preinit(body, limit), Err(Failure::TimedOut(limit)), "{body}");
         assert!(start.elapsed() < Duration::from_secs(10), "{body}");
         wait_gone("71234");
     }
@@ -184,10 +153,7 @@ fn lua_errors_leave_the_worker_alive() {
     let (mut worker, _) = script.start(2 * LONG).unwrap();
     for function in Function::ALL {
         let (answer, _) = call(&mut worker, function).unwrap();
-        assert!(
-            matches!(answer, Answer::Error(_)),
-            "{function:?}: {answer:?}"
-        );
+        assert!(matches!(answer, Answer::Error(_)), "{function:?}: {answer:?}");
     }
     worker.finish();
 }
@@ -247,9 +213,8 @@ fn the_worker_is_no_descendant_of_the_plugin() {
     let all = process::all();
     let us = i32::try_from(std::process::id()).unwrap();
     let mut family = vec![us];
-    while let Some(child) = all
-        .iter()
-        .find(|s| family.contains(&s.parent) && !family.contains(&s.process.pid))
+    while let Some(child) =
+        all.iter().find(|s| family.contains(&s.parent) && !family.contains(&s.process.pid))
     {
         family.push(child.process.pid);
     }
@@ -281,11 +246,84 @@ fn a_script_gets_the_sluid_where_slurm_has_one() {
         "function slurm_switch_step_preinit(step) return step.sluid == 's0000000000001' and 0 or -1 end",
     );
     let (mut worker, _) = script.start(LONG).unwrap();
-    let with_sluid = Step {
-        sluid: Some("s0000000000001".into()),
-        ..step()
-    };
+    let with_sluid = Step { sluid: Some("s0000000000001".into()), ..step() };
     let called = worker.call(Function::StepPreinit, &with_sluid, &mut |_, _| {});
     assert_eq!(called.unwrap().0, Answer::Zero);
     worker.finish();
+}
+
+/// slurmstepd has the user's umask and groups on when it calls postfini.
+#[test]
+fn the_worker_takes_off_the_users_umask_and_groups() {
+    const ROLE: &str = "SWITCH_LUA_TEST_UMASK";
+    if std::env::var_os(ROLE).is_none() {
+        // In a process of its own: the umask is one for all threads.
+        let name = "the_worker_takes_off_the_users_umask_and_groups";
+        let command = format!("umask 0; exec \"$0\" --exact {name}");
+        let out = std::process::Command::new("sh")
+            .args(["-c", &command])
+            .arg(std::env::current_exe().unwrap())
+            .env(ROLE, "1")
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
+        return;
+    }
+    let script = script(
+        "function slurm_switch_step_preinit()\n\
+           local path = os.tmpname() os.remove(path)\n\
+           local f = io.open(path, 'w') f:close()\n\
+           local show = io.popen('stat -c %a ' .. path .. '; grep ^Groups: /proc/self/status')\n\
+           print(show:read(), show:read():match('^Groups:%s*(.*)$')) os.remove(path) return 0\n\
+         end\n",
+    );
+    use std::os::unix::fs::PermissionsExt;
+    for (path, mode) in [(script._folder.path(), 0o755), (&script.path, 0o644)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let (mut worker, _) = script.start(LONG).unwrap();
+    let mut said = String::new();
+    let mut note = |_, text: &Text| said = String::from_utf8_lossy(text.as_bytes()).into_owned();
+    worker.call(Function::StepPreinit, &step(), &mut note).unwrap();
+    worker.finish();
+    assert_eq!(said, "switch/lua: slurm_switch_step_preinit: 644\t");
+}
+
+/// A loop around a log call must not fill a node's disk, nor outlive the deadline.
+#[test]
+fn what_a_call_logs_is_bounded() {
+    let script = script(
+        "function slurm_switch_step_preinit() for i = 1, 5000 do print(i) end return 0 end\n\
+         function slurm_switch_step_init() while true do print(string.rep('x', 4000)) end end\n",
+    );
+    let (mut worker, _) = script.start(Duration::from_secs(2)).unwrap();
+    let mut lines = Vec::new();
+    let mut note = |_, text: &Text| lines.push(text.as_bytes().to_vec());
+    let (answer, _) = worker.call(Function::StepPreinit, &step(), &mut note).unwrap();
+    assert_eq!(answer, Answer::Zero);
+    assert_eq!(lines.len(), 1001);
+    assert!(String::from_utf8_lossy(&lines[1000]).contains("4000 more lines"));
+    lines.clear();
+    let start = Instant::now();
+    let mut note = |_, text: &Text| lines.push(text.as_bytes().to_vec());
+    let failure = worker.call(Function::StepInit, &step(), &mut note).unwrap_err();
+    assert_eq!(failure, Failure::TimedOut(Duration::from_secs(2)));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(lines.iter().map(Vec::len).sum::<usize>() < 2 << 20);
+}
+
+/// During an upgrade a running slurmstepd may find a worker of another kind beside its plug-in.
+#[test]
+fn a_program_that_is_no_worker_of_this_version_is_given_up() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("worker");
+    std::fs::write(&path, "#!/bin/sh\nexec sleep 71238\n").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let limit = Duration::from_millis(500);
+    let start = Instant::now();
+    let failure = Worker::start(&path, Path::new("/x"), limit, &mut |_, _| {}).err().unwrap();
+    assert!(failure.to_string().contains("does not leave slurmstepd"), "{failure}");
+    assert!(start.elapsed() < Duration::from_secs(10));
+    wait_gone("71238");
 }

@@ -18,10 +18,8 @@ use super::Problem;
 /// The largest record that is read.
 const LARGEST: u64 = 1 << 20;
 
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 fn problem(path: &Path, why: impl std::fmt::Display) -> Problem {
     Problem(format!("{}: {why}", path.display()))
@@ -43,10 +41,7 @@ pub fn ensure_top(path: &Path) -> Result<OwnedFd, Problem> {
         }
         // Also what a read-only file system says of a folder that does exist.
         Err(error) if !path.is_dir() => {
-            return Err(problem(
-                path,
-                format_args!("cannot be made: {error}; see state_dir="),
-            ));
+            return Err(problem(path, format_args!("cannot be made: {error}; see state_dir=")));
         }
         Err(_) => {}
     }
@@ -63,20 +58,14 @@ fn opened(answer: Result<OwnedFd, Errno>, path: &Path) -> Result<Option<OwnedFd>
         Ok(dir) => dir,
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::NOTDIR | Errno::LOOP) => {
-            return Err(problem(
-                path,
-                "a link or a file where a folder has to be: remove it",
-            ));
+            return Err(problem(path, "a link or a file where a folder has to be: remove it"));
         }
         Err(error) => return Err(problem(path, error)),
     };
     let stat = fstat(&dir).map_err(|e| problem(path, e))?;
     let us = rustix::process::geteuid().as_raw();
     if stat.st_uid != us {
-        let why = format!(
-            "owned by uid {}, not by uid {us}: remove it or chown it",
-            stat.st_uid
-        );
+        let why = format!("owned by uid {}, not by uid {us}: remove it or chown it", stat.st_uid);
         return Err(problem(path, why));
     }
     if stat.st_mode & 0o077 != 0 {
@@ -90,10 +79,7 @@ fn opened(answer: Result<OwnedFd, Errno>, path: &Path) -> Result<Option<OwnedFd>
 pub fn make_dir(at: &OwnedFd, name: &str, path: &Path) -> Result<(), Problem> {
     match mkdirat(at, name, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(error) => Err(problem(
-            path,
-            format_args!("cannot be made: {error}; see state_dir="),
-        )),
+        Err(error) => Err(problem(path, format_args!("cannot be made: {error}; see state_dir="))),
     }
 }
 
@@ -118,21 +104,12 @@ pub fn read<T: DeserializeOwned>(
         return Err(problem(path, "not a file of ours: remove it"));
     }
     let mut text = Vec::new();
-    std::fs::File::from(fd)
-        .take(LARGEST)
-        .read_to_end(&mut text)
-        .map_err(|e| problem(path, e))?;
+    std::fs::File::from(fd).take(LARGEST).read_to_end(&mut text).map_err(|e| problem(path, e))?;
     let torn = |e: serde_json::Error| {
-        problem(
-            path,
-            format_args!("torn or foreign ({e}): not used; it can be removed"),
-        )
+        problem(path, format_args!("torn or foreign ({e}): not used; it can be removed"))
     };
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(torn)?;
-    let format = value
-        .get("format")
-        .and_then(serde_json::Value::as_u64)
-        .unwrap_or(0);
+    let format = value.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0);
     if format > u64::from(newest) {
         let why = format!(
             "written by a later version (format {format}, this one reads up to {newest}): not used"
@@ -142,22 +119,29 @@ pub fn read<T: DeserializeOwned>(
     serde_json::from_value(value).map(Some).map_err(torn)
 }
 
-/// Writes a record whole: a file of its own, synced, then put in place.
+/// How much a record is worth.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Worth {
+    /// It has to survive a crash of the machine.
+    Kept,
+    /// It only saves work, and may be lost.
+    Note,
+}
+
+/// Writes a record whole: a file of its own, synced if it is to be kept, then put in place.
 pub fn write<T: Serialize>(
     at: &OwnedFd,
     name: &str,
     path: &Path,
     value: &T,
+    worth: Worth,
 ) -> Result<(), Problem> {
     let text = serde_json::to_vec(value).map_err(|e| problem(path, e))?;
     let new = format!(".new-{}-{name}", std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let failed = |error: std::io::Error| {
         unlink(at, &new);
-        problem(
-            path,
-            format_args!("cannot be written: {error}; see state_dir="),
-        )
+        problem(path, format_args!("cannot be written: {error}; see state_dir="))
     };
     // A file of a process that died in here and whose pid we have now.
     unlink(at, &new);
@@ -167,10 +151,14 @@ pub fn write<T: Serialize>(
     file.write_all(&text).map_err(failed)?;
     // Slurm has set the user's umask in the later hooks.
     fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(|e| failed(e.into()))?;
-    file.sync_all().map_err(failed)?;
+    if worth == Worth::Kept {
+        file.sync_all().map_err(failed)?;
+    }
     renameat(at, new.as_str(), at, name).map_err(|e| failed(e.into()))?;
-    // A folder that cannot be synced still has the file.
-    let _ = fsync(at);
+    if worth == Worth::Kept {
+        // A folder that cannot be synced still has the file.
+        let _ = fsync(at);
+    }
     Ok(())
 }
 
@@ -180,9 +168,7 @@ pub fn append(at: &OwnedFd, name: &str, path: &Path, line: &str) -> Result<(), P
         OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let failed = |error: std::io::Error| problem(path, format_args!("cannot be written: {error}"));
     let fd = openat(at, name, flags, Mode::RUSR | Mode::WUSR).map_err(|e| failed(e.into()))?;
-    std::fs::File::from(fd)
-        .write_all(line.as_bytes())
-        .map_err(failed)
+    std::fs::File::from(fd).write_all(line.as_bytes()).map_err(failed)
 }
 
 /// The whole text of a file; empty if there is none.
@@ -193,9 +179,7 @@ pub fn text(at: &OwnedFd, name: &str) -> String {
     };
     let mut bytes = Vec::new();
     // What can be read of a file that cannot be read to its end is still worth having.
-    let _ = std::fs::File::from(fd)
-        .take(LARGEST)
-        .read_to_end(&mut bytes);
+    let _ = std::fs::File::from(fd).take(LARGEST).read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -216,9 +200,7 @@ pub fn is_younger(at: &impl AsFd, name: &str, age: Duration) -> bool {
     let Ok(stat) = statat(at, name, AtFlags::SYMLINK_NOFOLLOW) else {
         return false;
     };
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let changed = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or(0));
     // A change in the future is a clock that was set back: as good as new.
     now.saturating_sub(changed) < age

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, JobInfo, Problem, file};
-use crate::process::Process;
+use super::file::{self, Worth};
+use super::{FORMAT, JobInfo, Problem};
+use crate::process::{self, Process};
 
 /// One step of one run of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,10 +28,7 @@ impl StepKey {
 
     fn parse(name: &str) -> Option<StepKey> {
         let (run, step) = name.strip_suffix(".step")?.split_once('.')?;
-        Some(StepKey {
-            run: run.parse().ok()?,
-            step: step.parse().ok()?,
-        })
+        Some(StepKey { run: run.parse().ok()?, step: step.parse().ok()? })
     }
 }
 
@@ -53,6 +52,9 @@ pub struct StepRecord {
     pub stepd: Option<Process>,
     /// Its user.
     pub uid: u32,
+    /// The boot in which its processes have their ids; those of another boot name nobody.
+    #[serde(default)]
+    boot: String,
     /// Why the node is to be drained.
     #[serde(default)]
     pub reason: String,
@@ -61,14 +63,24 @@ pub struct StepRecord {
 impl StepRecord {
     /// A step whose preinit is about to be called.
     pub fn open(stepd: Option<Process>, uid: u32) -> StepRecord {
-        let reason = String::new();
         StepRecord {
             format: FORMAT,
             status: StepStatus::Open,
             stepd,
             uid,
-            reason,
+            boot: process::boot(),
+            reason: String::new(),
         }
+    }
+
+    /// Its slurmstepd, if that can still be one: not after a reboot.
+    pub fn live_stepd(&self) -> Option<Process> {
+        self.stepd.filter(|stepd| self.is_of_this_boot() && stepd.is_alive())
+    }
+
+    /// Whether its processes are of this boot.
+    pub fn is_of_this_boot(&self) -> bool {
+        self.boot == process::boot()
     }
 
     /// The same step after a postfini that wants the node drained.
@@ -103,14 +115,22 @@ impl Job {
     }
 
     pub(super) fn write_info(&mut self, info: JobInfo) -> Result<(), Problem> {
-        file::write(&self.dir, "job", &self.path.join("job"), &info)?;
+        file::write(&self.dir, "job", &self.path.join("job"), &info, Worth::Kept)?;
         self.info = Some(info);
         Ok(())
     }
 
-    pub(super) fn unlock(&self) {
-        // Closing the folder would do the same.
-        let _ = flock(&self.dir, FlockOperation::Unlock);
+    /// Writes a note that only saves work; one that cannot be written saves none.
+    pub(super) fn write_note<T: Serialize>(&self, name: &str, note: &T) {
+        let _ = file::write(&self.dir, name, &self.path.join(name), note, Worth::Note);
+    }
+
+    pub(super) fn is_noted(&self, name: &str, life: Duration) -> bool {
+        file::is_younger(&self.dir, name, life)
+    }
+
+    pub(super) fn unlink(&self, name: &str) {
+        file::unlink(&self.dir, name);
     }
 
     /// Notes what a step owes.
@@ -119,7 +139,7 @@ impl Job {
     /// If the note cannot be written; an earlier one is then still in place.
     pub fn write_step(&self, key: StepKey, record: &StepRecord) -> Result<(), Problem> {
         let name = key.file("step");
-        file::write(&self.dir, &name, &self.path.join(&name), record)
+        file::write(&self.dir, &name, &self.path.join(&name), record, Worth::Kept)
     }
 
     /// Notes that a step owes nothing more.
@@ -165,10 +185,7 @@ impl Job {
             .filter_map(|line| line.strip_suffix('\n'))
             .filter_map(|line| line.split_once(' '))
             .filter_map(|(pid, start)| {
-                Some(Process {
-                    pid: pid.parse().ok()?,
-                    start: start.parse().ok()?,
-                })
+                Some(Process { pid: pid.parse().ok()?, start: start.parse().ok()? })
             })
             .collect()
     }
@@ -176,17 +193,8 @@ impl Job {
     /// Marks the record as looked after, so that the next sweep leaves it alone for a while.
     pub fn touch(&self) {
         // A record that cannot be touched is looked at again the next time.
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_NOW,
-        };
-        let _ = futimens(
-            &self.dir,
-            &Timestamps {
-                last_access: now,
-                last_modification: now,
-            },
-        );
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let _ = futimens(&self.dir, &Timestamps { last_access: now, last_modification: now });
     }
 
     /// Where the record lies.

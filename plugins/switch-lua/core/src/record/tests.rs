@@ -8,10 +8,7 @@ use crate::process::Process;
 
 fn info(restart_count: u32) -> JobInfo {
     let partition = Some(Text::Utf8("main".into()));
-    JobInfo {
-        partition,
-        ..JobInfo::new(7, restart_count, 1000)
-    }
+    JobInfo { partition, ..JobInfo::new(7, restart_count, 1000) }
 }
 
 fn open() -> (tempfile::TempDir, PathBuf, Store) {
@@ -23,10 +20,7 @@ fn open() -> (tempfile::TempDir, PathBuf, Store) {
 
 fn managed(store: &Store, restart_count: u32) -> Job {
     let ask = || Ok::<_, ()>(Asked::Managed(info(restart_count)));
-    match store
-        .look_up(7, restart_count, ask, &mut |p| panic!("{p}"))
-        .unwrap()
-    {
+    match store.look_up(7, restart_count, ask, &mut |p| panic!("{p}")).unwrap() {
         Known::Managed(job) => job,
         _ => panic!("not managed"),
     }
@@ -47,14 +41,8 @@ fn a_second_step_asks_nobody() {
     let known = store.look_up(7, 0, never, &mut |p| panic!("{p}")).unwrap();
     assert!(matches!(known, Known::Managed(job) if job.info == Some(info(0))));
     let ask = || Ok::<_, ()>(Asked::Unmanaged { restart_count: 0 });
-    assert!(matches!(
-        store.look_up(8, 0, ask, &mut |_| {}).unwrap(),
-        Known::Unmanaged
-    ));
-    assert!(matches!(
-        store.look_up(8, 0, never, &mut |_| {}).unwrap(),
-        Known::Unmanaged
-    ));
+    assert!(matches!(store.look_up(8, 0, ask, &mut |_| {}).unwrap(), Known::Unmanaged));
+    assert!(matches!(store.look_up(8, 0, never, &mut |_| {}).unwrap(), Known::Unmanaged));
 }
 
 #[test]
@@ -62,19 +50,16 @@ fn a_requeued_job_is_asked_for_again() {
     let (_folder, _, store) = open();
     managed(&store, 0);
     let ask = || Ok::<_, ()>(Asked::Unmanaged { restart_count: 1 });
-    assert!(matches!(
-        store.look_up(7, 1, ask, &mut |_| {}).unwrap(),
-        Known::Unmanaged
-    ));
+    assert!(matches!(store.look_up(7, 1, ask, &mut |_| {}).unwrap(), Known::Unmanaged));
 }
 
 #[test]
 fn a_failed_look_up_leaves_nothing() {
     let (_folder, state_dir, store) = open();
-    let known = store
-        .look_up(7, 0, || Err::<Asked, _>("down"), &mut |_| {})
-        .unwrap();
+    let known = store.look_up(7, 0, || Err::<Asked, _>("down"), &mut |_| {}).unwrap();
     assert!(matches!(known, Known::Failed("down")));
+    // The note that it failed; the epilog removes it.
+    store.remove(store.job(7, &mut |_| {}).unwrap().unwrap());
     assert!(is_empty(&state_dir));
 }
 
@@ -92,9 +77,7 @@ fn thirty_steps_at_once_ask_once() {
                     // Odd job ids are unmanaged: the folder goes away under the waiting ones.
                     Ok::<_, ()>(Asked::Unmanaged { restart_count: 0 })
                 };
-                let known = store
-                    .look_up(9 + (i % 2), 0, ask, &mut |p| panic!("{p}"))
-                    .unwrap();
+                let known = store.look_up(9 + (i % 2), 0, ask, &mut |p| panic!("{p}")).unwrap();
                 assert!(matches!(known, Known::Unmanaged));
             });
         }
@@ -113,19 +96,10 @@ fn what_a_step_owes_survives_and_is_read_back() {
     job.note_task(key, Process { pid: 7, start: 8 }).unwrap();
     let job = store.job(7, &mut |p| panic!("{p}")).unwrap().unwrap();
     let steps = job.steps(&mut |p| panic!("{p}"));
-    let StepState::Known(record) = &steps[&key] else {
-        panic!("torn")
-    };
-    assert_eq!(
-        (record.status, record.stepd, record.uid),
-        (StepStatus::Open, this, 1000)
-    );
-    assert_eq!(
-        job.tasks(key),
-        [Process { pid: 5, start: 6 }, Process { pid: 7, start: 8 }]
-    );
-    job.write_step(key, &record.clone().to_drain("because".into()))
-        .unwrap();
+    let StepState::Known(record) = &steps[&key] else { panic!("torn") };
+    assert_eq!((record.status, record.stepd, record.uid), (StepStatus::Open, this, 1000));
+    assert_eq!(job.tasks(key), [Process { pid: 5, start: 6 }, Process { pid: 7, start: 8 }]);
+    job.write_step(key, &record.clone().to_drain("because".into())).unwrap();
     let steps = job.steps(&mut |_| {});
     assert!(matches!(&steps[&key], StepState::Known(r) if r.reason == "because"));
     job.close_step(key);
@@ -150,11 +124,7 @@ fn a_torn_record_is_named_and_nothing_is_lost() {
     assert_eq!(job.info, None);
     assert_eq!(job.steps(&mut |p| lines.push(p.0))[&key], StepState::Torn);
     assert_eq!(lines.len(), 2);
-    assert!(
-        lines
-            .iter()
-            .all(|l| l.contains("torn or foreign") && l.contains("job-7/"))
-    );
+    assert!(lines.iter().all(|l| l.contains("torn or foreign") && l.contains("job-7/")));
     // A step that comes later asks again, and mends the record.
     let ask = || Ok::<_, ()>(Asked::Managed(info(0)));
     let known = store.look_up(7, 0, ask, &mut |_| {}).unwrap();
@@ -200,8 +170,64 @@ fn old_notes_are_swept_and_forgotten_jobs_are_named() {
     assert_eq!(store.sweep(Duration::from_secs(60)), Vec::<u32>::new());
     assert!(state_dir.join("node1:unmanaged-8").exists());
     let note = std::fs::File::open(state_dir.join("node1:unmanaged-8")).unwrap();
-    note.set_modified(std::time::SystemTime::now() - 2 * UNMANAGED_LIFE)
-        .unwrap();
+    note.set_modified(std::time::SystemTime::now() - 2 * UNMANAGED_LIFE).unwrap();
     assert_eq!(store.sweep(Duration::ZERO), [7]);
     assert!(!state_dir.join("node1:unmanaged-8").exists());
+}
+
+/// A step keeps its record for its life; the lock is only for the look-up.
+#[test]
+fn a_record_that_is_held_locks_nobody_out() {
+    let (_folder, _, store) = open();
+    let mut held = Vec::new();
+    let slow = || {
+        std::thread::sleep(Duration::from_millis(100));
+        Ok::<_, ()>(Asked::Managed(info(0)))
+    };
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        let store = &store;
+        let steps: Vec<_> = (0..6)
+            .map(|_| scope.spawn(move || store.look_up(7, 0, slow, &mut |p| panic!("{p}"))))
+            .collect();
+        for step in steps {
+            let Ok(Known::Managed(job)) = step.join().unwrap() else { panic!("not managed") };
+            held.push(job);
+        }
+    });
+    assert!(start.elapsed() < LOCK_PATIENCE / 2, "{:?}", start.elapsed());
+    let lock = store.try_lock(7).unwrap();
+    assert!(lock.is_some());
+    assert!(store.try_lock(7).unwrap().is_none());
+}
+
+#[test]
+fn a_look_up_that_failed_a_moment_ago_is_not_repeated() {
+    let (_folder, state_dir, store) = open();
+    let failing = || Err::<Asked, _>("down");
+    assert!(matches!(store.look_up(7, 0, failing, &mut |_| {}), Ok(Known::Failed("down"))));
+    let never = || -> Result<Asked, &str> { panic!("asked again") };
+    assert!(matches!(store.look_up(7, 0, never, &mut |_| {}), Ok(Known::Unanswered)));
+    let note = std::fs::File::open(state_dir.join("node1:job-7/failed")).unwrap();
+    note.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();
+    let ask = || Ok::<_, &str>(Asked::Unmanaged { restart_count: 0 });
+    assert!(matches!(store.look_up(7, 0, ask, &mut |_| {}), Ok(Known::Unmanaged)));
+    assert!(!state_dir.join("node1:job-7").exists());
+}
+
+#[test]
+fn processes_of_another_boot_are_nobody() {
+    let (_folder, state_dir, store) = open();
+    let job = managed(&store, 0);
+    let key = StepKey { run: 0, step: 0 };
+    job.write_step(key, &StepRecord::open(Process::this(), 0)).unwrap();
+    let live = |job: &Job| match &job.steps(&mut |_| {})[&key] {
+        StepState::Known(record) => record.live_stepd(),
+        StepState::Torn => panic!("torn"),
+    };
+    assert_eq!(live(&job), Process::this());
+    let path = state_dir.join("node1:job-7/0.0.step");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(&crate::process::boot(), "another")).unwrap();
+    assert_eq!(live(&job), None);
 }
