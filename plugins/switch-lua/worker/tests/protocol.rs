@@ -163,7 +163,12 @@ fn lua_errors_leave_the_worker_alive() {
 fn what_a_function_starts_in_the_background_outlives_the_worker() {
     let body = "os.execute('sleep 71235 &') return 0";
     assert_eq!(preinit(body, LONG), Ok(Answer::Zero));
-    assert!(is_there("71235"));
+    // The shell has forked, and may not have started the program yet.
+    let deadline = Instant::now() + LONG;
+    while !is_there("71235") {
+        assert!(Instant::now() < deadline, "it was ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     for stat in process::all() {
         let line = std::fs::read_to_string(format!("/proc/{}/cmdline", stat.process.pid));
         if line.is_ok_and(|line| line.contains("71235")) {
