@@ -12,5 +12,6 @@ mod drains;
 mod environment;
 mod example;
 mod moments;
+mod no_epilog;
 mod refusals;
 mod site;

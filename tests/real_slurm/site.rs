@@ -36,21 +36,34 @@ function slurm_switch_step_init(step, info) note("init", step, info) return 0 en
 function slurm_switch_step_postfini(step, info) note("postfini", step, info) return 0 end
 "#;
 
-/// The plug-in and its worker, built as these tests are.
-pub fn plugin() -> &'static Path {
+/// Builds the plug-in and its worker, and gives the plug-in's file.
+fn build(target: &Path, flags: &[&str]) -> PathBuf {
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "-p", "spank-switch-lua", "-p", "switch-lua-worker"]);
+    build.arg("--target-dir").arg(target).args(flags);
+    let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    target.join(if flags.contains(&"--release") { "release" } else { "debug" })
+}
+
+/// The plug-in, built as these tests are.
+fn plugin() -> &'static Path {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     PLUGIN.get_or_init(|| {
         let exe = std::env::current_exe().unwrap();
         let profile = exe.parent().unwrap().parent().unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "spank-switch-lua", "-p", "switch-lua-worker"]);
-        build.arg("--target-dir").arg(profile.parent().unwrap());
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        profile.join("libspank_switch_lua.so")
+        let flags: &[&str] = if profile.ends_with("release") { &["--release"] } else { &[] };
+        build(profile.parent().unwrap(), flags).join("libspank_switch_lua.so")
+    })
+}
+
+/// The plug-in as `make install EPILOG=no` builds it.
+fn plugin_without_epilog() -> &'static Path {
+    static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
+    PLUGIN.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-epilog");
+        let flags = ["--no-default-features", "--features", "switch-lua-worker/lua54"];
+        build(&target, &flags).join("libspank_switch_lua.so")
     })
 }
 
@@ -77,6 +90,7 @@ impl Call {
 pub struct Setup {
     builder: Builder,
     mode: &'static str,
+    plugin: &'static Path,
     arguments: String,
     script: String,
     more: String,
@@ -87,6 +101,7 @@ pub fn site(script: &str) -> Setup {
     Setup {
         builder: Cluster::builder(),
         mode: "required",
+        plugin: plugin(),
         arguments: String::new(),
         script: format!("{PRELUDE}{script}"),
         more: String::new(),
@@ -108,6 +123,12 @@ impl Setup {
         self
     }
 
+    /// With the plug-in that exports no job_epilog.
+    pub fn without_epilog(mut self) -> Setup {
+        self.plugin = plugin_without_epilog();
+        self
+    }
+
     /// More arguments of the plugstack.conf line.
     pub fn arguments(mut self, arguments: &str) -> Setup {
         self.arguments = arguments.to_owned();
@@ -121,8 +142,8 @@ impl Setup {
     }
 
     pub fn start(self) -> Site {
-        let Setup { builder, mode, arguments, script, more } = self;
-        let plugin = plugin().display();
+        let Setup { builder, mode, plugin, arguments, script, more } = self;
+        let plugin = plugin.display();
         let state = if arguments.contains("state_dir=") { "" } else { "state_dir={dir}/switch" };
         let line = format!("{mode} {plugin} {state} {arguments}\n{more}");
         let cluster = builder.plugstack(&line).file("etc/switch.lua", &script).start().unwrap();

@@ -5,6 +5,7 @@
 //! process does. Nothing here fails a hook that could drain a node, but for a postfini verdict.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "epilog")]
 mod epilog;
 mod look_up;
 mod place;
