@@ -44,19 +44,47 @@ fn checked_name(name: &[u8]) -> Result<CString> {
     c_string(name, name)
 }
 
-pub fn get(raw: &Raw<'_>, name: &[u8]) -> Result<Option<Vec<u8>>> {
+/// Calls with growing buffers until the value fits.
+fn grow(
+    call: &'static str,
+    name: &[u8],
+    read: impl Fn(&CString, usize) -> Result<Vec<u8>, Code>,
+) -> Result<Option<Vec<u8>>> {
     let c_name = c_string(name, name)?;
     let mut size = FIRST;
     loop {
-        match raw.getenv(&c_name, size) {
+        match read(&c_name, size) {
             Ok(value) => return Ok(Some(value)),
             Err(Code::ENV_NOEXIST) => return Ok(None),
             Err(Code::NOSPACE) if size < LARGEST => size *= 2,
-            Err(code) => {
-                return Err(Error::Host { call: "spank_getenv", what: display(name), code });
-            }
+            Err(code) => return Err(Error::Host { call, what: display(name), code }),
         }
     }
+}
+
+pub fn get(raw: &Raw<'_>, name: &[u8]) -> Result<Option<Vec<u8>>> {
+    grow("spank_getenv", name, |name, size| raw.getenv(name, size))
+}
+
+pub fn control_get(raw: &Raw<'_>, name: &[u8]) -> Result<Option<Vec<u8>>> {
+    grow("spank_job_control_getenv", name, |name, size| raw.control_getenv(name, size))
+}
+
+pub fn control_set(raw: &Raw<'_>, name: &[u8], value: &[u8], overwrite: bool) -> Result<()> {
+    let call = "spank_job_control_setenv";
+    let c_name = checked_name(name)?;
+    let c_value = c_string(name, value)?;
+    raw.control_setenv(&c_name, &c_value, overwrite).map_err(|code| Error::Host {
+        call,
+        what: display(name),
+        code,
+    })
+}
+
+pub fn control_unset(raw: &Raw<'_>, name: &[u8]) -> Result<()> {
+    let call = "spank_job_control_unsetenv";
+    let c_name = checked_name(name)?;
+    raw.control_unsetenv(&c_name).map_err(|code| Error::Host { call, what: display(name), code })
 }
 
 pub fn set(raw: &Raw<'_>, name: &[u8], value: &[u8], overwrite: bool) -> Result<()> {

@@ -73,6 +73,11 @@ pub enum Error {
         /// What is wrong with it, and what would be right.
         reason: String,
     },
+    /// The running Slurm has no such function or item.
+    Unsupported {
+        /// Its name, and since when there is one.
+        what: &'static str,
+    },
     /// The hook fails, and what there is to say has been said: the runtime adds nothing.
     Reported,
     /// The hook runs where Slurm gives no context (it should not have been called).
@@ -114,6 +119,7 @@ impl fmt::Display for Error {
             Error::Argument { argument, reason } => {
                 write!(f, "plugstack.conf argument {argument:?}: {reason}")
             }
+            Error::Unsupported { what } => write!(f, "this Slurm has no {what}"),
             Error::Reported => f.write_str("failed, as reported before"),
             Error::NoContext => f.write_str("called outside of any SPANK context"),
             // The cause is part of the text, so `source` does not repeat it.

@@ -11,13 +11,72 @@
 /// spank::plugin!(P: Exit); // Exit is not implemented, and Init is not listed
 /// ```
 ///
+/// After the list two things can follow: `init_failure: Job` or `init_failure: Node` exports
+/// `slurm_spank_init_failure_mode`, by which Slurm from 25.05 on fails the job and not the node (or the
+/// other way round) when `init` of a batch step fails; `static_options` exports the options as the table
+/// `spank_options` in place of registering them, which Slurm ignores in salloc and sbatch.
+///
 /// It expands to the data symbols `plugin_name`, `plugin_type`, `plugin_version` and
 /// `spank_plugin_version`, a private static that holds the plug-in, and one `extern "C"` function
 /// per hook that calls the runtime.
 #[macro_export]
 macro_rules! plugin {
-    ($plugin:ty : $first:ident $(+ $hook:ident)*) => {
+    ($plugin:ty : $first:ident $(+ $hook:ident)* $(, init_failure: $mode:ident)? $(,)?) => {
+        $crate::__plugin!($plugin, [$first $($hook)*], false);
+        $($crate::__failure_mode!($mode);)?
+    };
+    ($plugin:ty : $first:ident $(+ $hook:ident)*, static_options $(, init_failure: $mode:ident)? $(,)?) => {
+        $crate::__plugin!($plugin, [$first $($hook)*], true);
+        const _: () = {
+            const COUNT: usize = <$plugin as $crate::Plugin>::OPTIONS.len() + 1;
+            #[unsafe(no_mangle)]
+            #[allow(non_upper_case_globals)]
+            pub static spank_options: $crate::rt::Table<COUNT> = $crate::rt::table::<$plugin, COUNT>();
+        };
+        $($crate::__failure_mode!($mode);)?
+    };
+}
+
+/// The variable that Slurm reads when `init` failed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __failure_mode {
+    (Node) => { $crate::__failure_mode!(= 3011); };
+    (Job) => { $crate::__failure_mode!(= 3012); };
+    (= $value:literal) => {
+        // ESPANK_NODE_FAILURE and ESPANK_JOB_FAILURE of slurm_errno.h (25.05 and later); earlier releases
+        // do not look for the symbol.
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        #[allow(non_upper_case_globals)]
+        pub static slurm_spank_init_failure_mode: ::core::ffi::c_int = $value;
+    };
+    ($other:ident) => {
+        compile_error!(concat!("init_failure is `Job` or `Node`, not `", stringify!($other), "`"));
+    };
+}
+
+/// What each plug-in has.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __plugin {
+    ($plugin:ty, [$($hook:ident)+], $table:literal) => {
         static __SPANK_STATE: $crate::rt::State<$plugin> = $crate::rt::State::new();
+
+        impl $crate::rt::Exported for $plugin {
+            const STATIC_TABLE: bool = $table;
+            fn state() -> &'static $crate::rt::State<Self> {
+                &__SPANK_STATE
+            }
+        }
+
+        const _: () = {
+            let listed = false $(|| $crate::rt::same("Init", stringify!($hook)))+;
+            assert!(
+                listed || $table || <$plugin as $crate::Plugin>::OPTIONS.is_empty(),
+                "a plug-in with OPTIONS has to list the hook `Init`, in which they are registered"
+            );
+        };
 
         const _: () = {
             assert!(cfg!(panic = "unwind"), "a SPANK plug-in cannot be built with panic = \"abort\": \
@@ -39,9 +98,8 @@ macro_rules! plugin {
             pub static spank_plugin_version: ::core::ffi::c_uint = 1;
         };
 
-        $crate::__export!($first, $plugin);
-        $($crate::__export!($hook, $plugin);)*
-        $crate::__each_hook!(__check, $plugin, [$first $($hook)*]);
+        $($crate::__export!($hook, $plugin);)+
+        $crate::__each_hook!(__check, $plugin, [$($hook)+]);
     };
 }
 
@@ -121,9 +179,7 @@ macro_rules! __hook {
             av: *mut *mut ::core::ffi::c_char,
         ) -> ::core::ffi::c_int {
             // SAFETY: Slurm calls this with its live handle and the arguments of our line.
-            unsafe {
-                $crate::rt::enter::<$plugin, $crate::phase::$hook>(&__SPANK_STATE, spank, ac, av)
-            }
+            unsafe { $crate::rt::enter::<$plugin, $crate::phase::$hook>(spank, ac, av) }
         }
     };
 }

@@ -1,16 +1,23 @@
-//! The calls into Slurm: each `unsafe` call of spank.h stands here, once.
+//! The calls into Slurm: each `unsafe` call of spank.h stands here or below, once.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+mod items;
+mod log;
+mod options;
+mod slurm;
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
 
-use spank_sys::libslurm as slurm;
 use spank_sys::{ESPANK_SUCCESS, spank_err_t, spank_item_t, spank_t};
 
 use crate::error::{Code, Error, Result};
 use crate::handle::context::Which;
+pub use log::{Function, log, threshold};
+pub use options::{c_option, optional};
+pub use slurm::{drain_node, init_libslurm, kill_het_step, kill_step, load_job};
 
 /// Slurm's handle, for as long as the hook runs.
 pub struct Raw<'h> {
@@ -127,44 +134,6 @@ pub fn strerror(code: Code) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Which of Slurm's functions takes a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// `slurm_error`.
-    Error,
-    /// `slurm_info`.
-    Info,
-    /// `slurm_verbose`.
-    Verbose,
-    /// `slurm_debug`.
-    Debug,
-    /// `slurm_debug2`.
-    Debug2,
-    /// `slurm_debug3`, the last one that spank.h declares.
-    Debug3,
-    /// `slurm_spank_log`: always shown, to the user where there is one, without a prefix.
-    User,
-}
-
-/// Passes one line to Slurm. The text is an argument of `%s`: Slurm's formatter knows conversions
-/// of its own, and a user's `%` must never be one.
-pub fn log(function: Function, line: &CStr) {
-    let format = c"%s".as_ptr();
-    let text = line.as_ptr();
-    // SAFETY: the format takes one string, and `line` is one; Slurm copies what it keeps.
-    unsafe {
-        match function {
-            Function::Error => spank_sys::slurm_error(format, text),
-            Function::Info => spank_sys::slurm_info(format, text),
-            Function::Verbose => spank_sys::slurm_verbose(format, text),
-            Function::Debug => spank_sys::slurm_debug(format, text),
-            Function::Debug2 => spank_sys::slurm_debug2(format, text),
-            Function::Debug3 => spank_sys::slurm_debug3(format, text),
-            Function::User => spank_sys::slurm_spank_log(format, text),
-        }
-    }
-}
-
 /// The path of the `.so` that holds this code, as the loader knows it.
 fn own_path() -> Option<&'static CStr> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
@@ -222,77 +191,14 @@ pub unsafe fn arguments(ac: c_int, av: *mut *mut c_char) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A job's record as libslurm gave it; the strings are copied and freed here.
-pub struct Record {
-    pub job_id: u32,
-    pub restart_count: u32,
-    pub ended: bool,
-    pub het_job_id: u32,
-    pub start_time: i64,
-    pub sluid: u64,
-    pub network: Option<Vec<u8>>,
-    pub partition: Option<Vec<u8>>,
+/// A function that not every release has, by name; null if this one has it not.
+fn symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: a NUL-terminated name; looks in all objects of the process.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-fn copy(text: *const c_char) -> Option<Vec<u8>> {
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: the C file sets such a field to null or to a string from strdup.
-    Some(unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
-}
-
-fn outcome(answer: c_int) -> Result<(), Code> {
-    if answer == 0 { Ok(()) } else { Err(Code(u32::from_ne_bytes(answer.to_ne_bytes()))) }
-}
-
-pub fn load_job(job_id: u32) -> Result<Record, Code> {
-    let mut record = slurm::JobRecord {
-        job_id: 0,
-        restart_count: 0,
-        ended: 0,
-        het_job_id: 0,
-        start_time: 0,
-        sluid: 0,
-        network: ptr::null_mut(),
-        partition: ptr::null_mut(),
-    };
-    // SAFETY: `record` is a structure of the layout that c/libslurm.h has (ABI test).
-    outcome(unsafe { slurm::spank_libslurm_load_job(job_id, &raw mut record) })?;
-    let copied = Record {
-        job_id: record.job_id,
-        restart_count: record.restart_count,
-        ended: record.ended != 0,
-        het_job_id: record.het_job_id,
-        start_time: record.start_time,
-        sluid: record.sluid,
-        network: copy(record.network),
-        partition: copy(record.partition),
-    };
-    // SAFETY: filled by the call above, and freed once.
-    unsafe { slurm::spank_libslurm_free_job(&raw mut record) };
-    Ok(copied)
-}
-
-pub fn kill_step(job_id: u32, step_id: u32, signal: u16) -> Result<(), Code> {
-    // SAFETY: takes numbers only.
-    outcome(unsafe { slurm::spank_libslurm_kill_step(job_id, step_id, signal) })
-}
-
-pub fn kill_het_step(leader: u32, step_id: u32, signal: u16) -> Result<(), Code> {
-    // SAFETY: takes numbers only.
-    outcome(unsafe { slurm::spank_libslurm_kill_het_step(leader, step_id, signal) })
-}
-
-pub fn drain_node(node: &CString, reason: &CString) -> Result<(), Code> {
-    // SAFETY: both strings are NUL-terminated, and the C file copies them.
-    outcome(unsafe { slurm::spank_libslurm_drain_node(node.as_ptr(), reason.as_ptr()) })
-}
-
-/// `slurm_init`, which a `job_script` process needs before its first call (without it libslurm
-/// crashes there, measured on 26.05.3). Once per process.
-pub fn init_libslurm() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    // SAFETY: reads slurm.conf by its default rule; called once, by the `Once`.
-    ONCE.call_once(|| unsafe { slurm::spank_libslurm_init() });
+/// Whether the running Slurm knows a hook, or a variable of that kind.
+pub fn symbol_supported(name: &CStr) -> bool {
+    // SAFETY: a NUL-terminated name, which Slurm compares with its list.
+    unsafe { spank_sys::spank_symbol_supported(name.as_ptr()) == 1 }
 }

@@ -3,13 +3,17 @@
 
 pub mod caps;
 pub mod context;
+mod items;
+mod options;
 pub mod phase;
 
 use std::marker::PhantomData;
+use std::sync::Mutex;
 
 use crate::error::Result;
 use crate::ffi::Raw;
 use crate::hook::Args;
+use crate::rt::Options;
 
 /// The handle of hook `P` in context `C`.
 ///
@@ -18,12 +22,13 @@ use crate::hook::Args;
 pub struct Handle<'h, P, C> {
     pub(crate) raw: Raw<'h>,
     args: &'h Args,
+    options: &'h Mutex<Options>,
     mark: PhantomData<(P, C, *mut ())>,
 }
 
 impl<'h, P, C> Handle<'h, P, C> {
-    pub(crate) fn new(raw: Raw<'h>, args: &'h Args) -> Self {
-        Handle { raw, args, mark: PhantomData }
+    pub(crate) fn new(raw: Raw<'h>, args: &'h Args, options: &'h Mutex<Options>) -> Self {
+        Handle { raw, args, options, mark: PhantomData }
     }
 
     /// The arguments of the plugstack.conf line.
@@ -57,13 +62,13 @@ pub enum In<'h, P> {
 impl<'h, P> Handle<'h, P, context::Any> {
     /// Sorts by context. The runtime calls no hook in a context that Slurm cannot name.
     pub fn split(self) -> In<'h, P> {
-        let Handle { raw, args, .. } = self;
+        let Handle { raw, args, options, .. } = self;
         match raw.context() {
-            context::Which::Local => In::Local(Handle::new(raw, args)),
-            context::Which::Remote => In::Remote(Handle::new(raw, args)),
-            context::Which::Allocator => In::Allocator(Handle::new(raw, args)),
-            context::Which::Slurmd => In::Slurmd(Handle::new(raw, args)),
-            context::Which::JobScript => In::JobScript(Handle::new(raw, args)),
+            context::Which::Local => In::Local(Handle::new(raw, args, options)),
+            context::Which::Remote => In::Remote(Handle::new(raw, args, options)),
+            context::Which::Allocator => In::Allocator(Handle::new(raw, args, options)),
+            context::Which::Slurmd => In::Slurmd(Handle::new(raw, args, options)),
+            context::Which::JobScript => In::JobScript(Handle::new(raw, args, options)),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 
 use crate::error::{Error, Result};
 use crate::handle::{Handle, context, phase};
+use crate::option::Opt;
 use crate::rt::Dispatch;
 
 /// A plug-in: its name, and how it is made from the arguments of its plugstack.conf line.
@@ -14,6 +15,9 @@ pub trait Plugin: Sized + Send + 'static {
 
     /// What hooks answer after [`new`](Plugin::new) failed or a hook panicked.
     const WHEN_BROKEN: WhenBroken = WhenBroken::FailTasks;
+
+    /// The options it adds to srun, salloc and sbatch. A plug-in that has any lists `Init`.
+    const OPTIONS: &'static [&'static Opt] = &[];
 
     /// Makes the plug-in, before the first hook of a process (which in prolog and epilog is not
     /// `init`).

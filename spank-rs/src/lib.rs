@@ -42,21 +42,30 @@ mod ffi;
 mod handle;
 mod hook;
 pub mod log;
+mod option;
 #[doc(hidden)]
 pub mod rt;
 mod slurm;
 mod step;
+pub mod table;
 
 pub use env::{MAX_ENTRY, MAX_NAME};
 pub use error::{Code, Error, Result, ResultExt};
 pub use handle::{Handle, In, caps, context, phase};
 pub use hook::*;
+pub use option::{Check, Given, HasArg, Occurrences, Opt};
 pub use slurm::{Controller, JobRecord};
 pub use spank_sys::{SLURM_VERSION, SLURM_VERSION_NUMBER};
 pub use step::StepId;
 
 #[doc(hidden)]
 pub use spank_sys as sys;
+
+/// Whether the Slurm that runs knows a hook, or the variable `slurm_spank_init_failure_mode` (25.05 and
+/// later), by its C name.
+pub fn symbol_supported(name: &std::ffi::CStr) -> bool {
+    ffi::symbol_supported(name)
+}
 
 /// The file that the plug-in was loaded from; `None` if the loader does not say.
 pub fn plugin_file() -> Option<std::path::PathBuf> {
@@ -68,5 +77,6 @@ pub mod prelude {
     pub use crate::error::{Error, Result, ResultExt};
     pub use crate::handle::{Handle, In};
     pub use crate::hook::*;
+    pub use crate::option::{Given, Opt};
     pub use crate::step::StepId;
 }

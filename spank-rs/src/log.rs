@@ -67,8 +67,12 @@ pub fn limit(level: Level) {
     LEAST.store(level as u8, Ordering::Relaxed);
 }
 
+/// Whether a message of this level would be written anywhere: by [`limit`], and by Slurm's own level.
 pub(crate) fn passes(level: Level) -> bool {
+    // Slurm counts quiet, fatal, error, info and so on from 0 (slurm.h, `log_level_t`).
+    const FIRST: i32 = 2;
     level as u8 <= LEAST.load(Ordering::Relaxed)
+        && ffi::threshold().is_none_or(|most| i32::from(level as u8) + FIRST <= most)
 }
 
 /// Logs one message at a level.

@@ -3,6 +3,7 @@
 //! Public for the expansion of `plugin!` alone.
 
 mod instances;
+mod options;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +19,7 @@ use crate::handle::phase::{self, Phase};
 use crate::hook::{Plugin, WhenBroken};
 use crate::log;
 use instances::{Found, Instances};
+pub use options::{Exported, Options, Table, table};
 
 /// What Slurm takes for a failure in every hook and release.
 const FAILURE: c_int = -1;
@@ -35,14 +37,18 @@ pub trait Dispatch<T: Plugin>: Phase {
         Self: Sized;
 }
 
-/// All instances of a plug-in in this process, one per line of plugstack.conf.
-pub struct State<P>(Mutex<Instances<P>>);
+/// All instances of a plug-in in this process, one per line of plugstack.conf, and what was given of its
+/// options, which are one set for all lines.
+pub struct State<P> {
+    instances: Mutex<Instances<P>>,
+    options: Mutex<Options>,
+}
 
-impl<P> State<P> {
+impl<P: Exported> State<P> {
     /// No instance yet.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        State(Mutex::new(Instances::new()))
+        State { instances: Mutex::new(Instances::new()), options: Mutex::new(Options::new::<P>()) }
     }
 }
 
@@ -51,8 +57,7 @@ impl<P> State<P> {
 /// # Safety
 /// To be called by Slurm alone: with its handle, live until this returns, and with `ac` arguments
 /// at `av`.
-pub unsafe fn enter<T: Plugin, P: Dispatch<T>>(
-    state: &'static State<T>,
+pub unsafe fn enter<T: Exported, P: Dispatch<T>>(
     handle: spank_t,
     ac: c_int,
     av: *mut *mut c_char,
@@ -67,22 +72,18 @@ pub unsafe fn enter<T: Plugin, P: Dispatch<T>>(
         let arguments = unsafe { ffi::arguments(ac, av) };
         // SAFETY: the caller's promise about `handle`; `raw` ends with this call.
         let raw = unsafe { Raw::new(handle, context) };
-        run::<T, P>(state, raw, av as usize, arguments)
+        run::<T, P>(raw, av as usize, arguments)
     }));
     // The guard in `run` has caught and reported every panic of the plug-in; one that gets here is
     // of this runtime, and the hook counts as not there.
     outcome.unwrap_or(0)
 }
 
-fn run<T: Plugin, P: Dispatch<T>>(
-    state: &'static State<T>,
-    raw: Raw<'_>,
-    line: usize,
-    arguments: Vec<Vec<u8>>,
-) -> c_int {
+fn run<T: Exported, P: Dispatch<T>>(raw: Raw<'_>, line: usize, arguments: Vec<Vec<u8>>) -> c_int {
     // Never waits: a hook that is entered while another runs (exit called from a hook, through
     // atexit) is not run.
-    let Ok(mut instances) = state.0.try_lock() else {
+    let state = T::state();
+    let Ok(mut instances) = state.instances.try_lock() else {
         let error = Error::message("entered while another hook of this plug-in runs; not called");
         report::<T>(P::WHICH, &error);
         return 0;
@@ -116,7 +117,10 @@ fn run<T: Plugin, P: Dispatch<T>>(
     let Some(plugin) = instance.plugin.as_mut().filter(|_| !instance.broken) else {
         return broken::<T>(P::WHICH);
     };
-    match guarded(|| P::call(plugin, Handle::new(raw, args))) {
+    if P::WHICH == phase::Which::Init {
+        options::register_all::<T>(&raw);
+    }
+    match guarded(|| P::call(plugin, Handle::new(raw, args, &state.options))) {
         Some(Ok(())) => 0,
         Some(Err(error)) => {
             if !matches!(error, Error::Reported) {

@@ -4,7 +4,7 @@
 //! 26.05, and measured on 22.05.8 and 26.05.3. What only run time knows stays a `Result`.
 #![forbid(unsafe_code)]
 
-use super::context::{JobScript, Local, Remote};
+use super::context::{Allocator, JobScript, Local, Remote};
 use super::{Handle, phase};
 use crate::env;
 use crate::error::{Code, Result};
@@ -21,6 +21,21 @@ pub trait OnNode {}
 pub trait InTask {}
 /// A hook that runs in the parent of the tasks, after they were forked.
 pub trait AfterFork {}
+/// A hook in which pids of tasks are known.
+pub trait PidLookup {}
+/// The hook in which a task has ended.
+pub trait TaskEnded {}
+/// A hook in a task's own process, before the exec.
+pub trait BeforeExec {}
+/// The hook in which options can be registered.
+pub trait CanRegister {}
+/// A hook that comes after the options are known.
+pub trait OptionsKnown {}
+/// A hook in which `spank_option_getopt` answers.
+pub trait GetOpt {}
+/// The environment of prolog and epilog can be changed. Not in srun's `init`: Slurm loses it there
+/// (srun/opt.c, `_opt_default`; measured on 22.05 and 26.05).
+pub trait ControlEnv {}
 /// A hook from which slurmctld can be asked. Not `user_init`: there slurmstepd holds a lock, and
 /// since 23.02 the call ends it. Not the clients: they are the user's processes.
 pub trait AskController {}
@@ -37,6 +52,36 @@ impl InTask for (phase::TaskPostFork, Remote) {}
 impl InTask for (phase::TaskExit, Remote) {}
 impl AfterFork for (phase::TaskPostFork, Remote) {}
 impl AfterFork for (phase::TaskExit, Remote) {}
+impl PidLookup for (phase::TaskPostFork, Remote) {}
+impl PidLookup for (phase::TaskExit, Remote) {}
+impl PidLookup for (phase::Exit, Remote) {}
+impl TaskEnded for (phase::TaskExit, Remote) {}
+impl BeforeExec for (phase::TaskInitPrivileged, Remote) {}
+impl BeforeExec for (phase::TaskInit, Remote) {}
+impl CanRegister for (phase::Init, Local) {}
+impl CanRegister for (phase::Init, Remote) {}
+impl CanRegister for (phase::Init, Allocator) {}
+impl<C> OptionsKnown for (phase::InitPostOpt, C) {}
+impl<C> OptionsKnown for (phase::Exit, C) {}
+impl OptionsKnown for (phase::LocalUserInit, Local) {}
+impl OptionsKnown for (phase::UserInit, Remote) {}
+impl OptionsKnown for (phase::TaskInitPrivileged, Remote) {}
+impl OptionsKnown for (phase::TaskInit, Remote) {}
+impl OptionsKnown for (phase::TaskPostFork, Remote) {}
+impl OptionsKnown for (phase::TaskExit, Remote) {}
+impl OptionsKnown for (phase::JobProlog, JobScript) {}
+impl OptionsKnown for (phase::JobEpilog, JobScript) {}
+impl GetOpt for (phase::LocalUserInit, Local) {}
+impl GetOpt for (phase::UserInit, Remote) {}
+impl GetOpt for (phase::TaskInitPrivileged, Remote) {}
+impl GetOpt for (phase::TaskInit, Remote) {}
+impl GetOpt for (phase::TaskExit, Remote) {}
+impl GetOpt for (phase::JobProlog, JobScript) {}
+impl GetOpt for (phase::JobEpilog, JobScript) {}
+impl ControlEnv for (phase::Init, Allocator) {}
+impl ControlEnv for (phase::InitPostOpt, Local) {}
+impl ControlEnv for (phase::InitPostOpt, Allocator) {}
+impl ControlEnv for (phase::LocalUserInit, Local) {}
 impl AskController for (phase::Init, Remote) {}
 impl AskController for (phase::InitPostOpt, Remote) {}
 impl AskController for (phase::TaskInitPrivileged, Remote) {}
@@ -177,7 +222,7 @@ where
 }
 
 /// Turns Slurm's "not in task context" into `None`.
-fn absent<T>(answer: Result<T>) -> Result<Option<T>> {
+pub(super) fn absent<T>(answer: Result<T>) -> Result<Option<T>> {
     match answer {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.code() == Some(Code::NOT_TASK) => Ok(None),
