@@ -1,0 +1,22 @@
+//! srun loses what init puts into the control environment.
+use spank::prelude::*;
+
+struct P;
+
+impl Plugin for P {
+    const NAME: &'static core::ffi::CStr = c"p";
+    fn new(_args: &Args) -> Result<Self> {
+        Ok(P)
+    }
+}
+
+impl Init for P {
+    fn init(&mut self, cx: InitCx<'_>) -> Result<()> {
+        if let In::Local(mut cx) = cx.split() {
+            cx.control_setenv(b"A", b"1", true)?;
+        }
+        Ok(())
+    }
+}
+
+fn main() {}

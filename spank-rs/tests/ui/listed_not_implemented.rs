@@ -1,0 +1,22 @@
+//! A hook that is listed has to be implemented.
+use spank::prelude::*;
+
+struct P;
+
+impl Plugin for P {
+    const NAME: &'static core::ffi::CStr = c"p";
+    fn new(_args: &Args) -> Result<Self> {
+        Ok(P)
+    }
+}
+
+impl Init for P {
+    fn init(&mut self, cx: InitCx<'_>) -> Result<()> {
+        let _ = cx;
+        Ok(())
+    }
+}
+
+spank::plugin!(P: Init + Exit);
+
+fn main() {}
