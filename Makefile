@@ -24,6 +24,7 @@ all: ## builds the plug-in, the worker and the command
 	.ci/install build
 	$(CARGO) build --release -p spank-switch-lua $(PLUGIN_FLAGS)
 	$(CARGO) build --release -p switch-lua-worker $(WORKER_FLAGS)
+	$(CARGO) build --release -p spank-renice
 	$(CARGO) build --release -p spank-tools --bin spank
 
 demo: ## shows a job being set up, run and torn down on a real Slurm (as root)
@@ -68,6 +69,8 @@ install: all ## PLUGIN_DIR and PREFIX say where; existing configuration is left 
 		$(DESTDIR)$(PLUGIN_DIR)/switch-lua-worker-$(VERSION)
 	install -m 644 target/release/libspank_switch_lua.so $(DESTDIR)$(PLUGIN_DIR)/.spank_switch_lua.new
 	mv -f $(DESTDIR)$(PLUGIN_DIR)/.spank_switch_lua.new $(DESTDIR)$(PLUGIN_DIR)/spank_switch_lua.so
+	install -m 644 target/release/libspank_renice.so $(DESTDIR)$(PLUGIN_DIR)/.spank_renice.new
+	mv -f $(DESTDIR)$(PLUGIN_DIR)/.spank_renice.new $(DESTDIR)$(PLUGIN_DIR)/spank_renice.so
 	install -m 755 target/release/spank $(DESTDIR)$(PREFIX)/bin/spank
 	install -m 644 README.md SAFETY.md plugstack.conf.example plugins/switch-lua/switch.lua.example \
 		$(DESTDIR)$(PREFIX)/share/doc/spank

@@ -1,21 +1,25 @@
-//! What the built plug-in exports, what it needs, and what it does not need.
+//! What the built plug-ins export, what they need, and what they do not need.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
-/// Builds the plug-in with these flags and gives its file.
-fn build(flags: &[&str], folder: &str) -> PathBuf {
+/// Builds a plug-in with these flags and gives its file.
+fn build(package: &str, flags: &[&str], folder: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "-p", "spank-switch-lua", "--target-dir"])
-        .arg(&target)
+    let built = cargo(package, flags, &target);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    target.join(format!("release/lib{}.so", package.replace('-', "_")))
+}
+
+fn cargo(package: &str, flags: &[&str], target: &Path) -> Output {
+    Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "-p", package, "--target-dir"])
+        .arg(target)
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
-        .unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    target.join("release/libspank_switch_lua.so")
+        .unwrap()
 }
 
 fn lines(program: &str, args: &[&str], file: &Path) -> Vec<String> {
@@ -36,29 +40,44 @@ fn symbols(which: &str, file: &Path) -> Vec<String> {
 }
 
 const DATA: [&str; 4] = ["plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"];
-const HOOKS: [&str; 7] = [
-    "slurm_spank_exit",
-    "slurm_spank_init",
-    "slurm_spank_init_post_opt",
-    "slurm_spank_task_exit",
-    "slurm_spank_task_init",
-    "slurm_spank_task_init_privileged",
-    "slurm_spank_task_post_fork",
-];
 
 /// CASES A10: Slurm acts on the presence of a symbol.
 #[test]
-fn the_plugin_exports_its_hooks_and_nothing_else() {
-    for (flags, epilog) in [(&[][..], true), (&["--no-default-features"], false)] {
-        let file = build(flags, if epilog { "with-epilog" } else { "without-epilog" });
-        let mut expected: Vec<&str> = DATA.iter().chain(&HOOKS).copied().collect();
-        if epilog {
-            expected.push("slurm_spank_job_epilog");
-        }
+fn each_plugin_exports_its_hooks_and_nothing_else() {
+    let switch_lua = [
+        "exit",
+        "init",
+        "init_post_opt",
+        "task_exit",
+        "task_init",
+        "task_init_privileged",
+        "task_post_fork",
+    ];
+    let with_epilog = [&switch_lua[..], &["job_epilog"]].concat();
+    let without: &[&str] = &["--no-default-features"];
+    let cases: [(&str, &[&str], &str, &[&str]); 3] = [
+        ("spank-switch-lua", &[], "with-epilog", &with_epilog),
+        ("spank-switch-lua", without, "without-epilog", &switch_lua),
+        ("spank-renice", &[], "with-epilog", &["init", "task_post_fork"]),
+    ];
+    for (package, flags, folder, hooks) in cases {
+        let file = build(package, flags, folder);
+        let mut expected: Vec<String> = DATA.iter().map(|name| (*name).to_owned()).collect();
+        expected.extend(hooks.iter().map(|hook| format!("slurm_spank_{hook}")));
         expected.sort_unstable();
         assert_eq!(symbols("--defined-only", &file), expected);
         needs_slurm_and_libc_alone(&file);
     }
+}
+
+/// A panic would end the daemon that loaded the plug-in.
+#[test]
+fn a_plugin_cannot_be_built_with_panic_abort() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("abort");
+    let built = cargo("spank-renice", &["--config", "profile.release.panic=\"abort\""], &target);
+    assert!(!built.status.success());
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(said.contains("cannot be built with panic = \"abort\""), "{said}");
 }
 
 /// CASES A02, A03: and no Lua in any Slurm process.
@@ -83,7 +102,7 @@ fn needs_slurm_and_libc_alone(file: &Path) {
 /// CASES A09: Slurm unloads plug-ins, and a destructor of another thread may come later.
 #[test]
 fn the_plugin_stays_in_the_process() {
-    let file = build(&[], "with-epilog");
+    let file = build("spank-switch-lua", &[], "with-epilog");
     let flags = lines("readelf", &["-dW"], &file);
     assert!(flags.iter().any(|line| line.contains("NODELETE")), "{flags:#?}");
     assert!(flags.iter().any(|line| line.contains("NOW")), "{flags:#?}");

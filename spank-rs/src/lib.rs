@@ -33,8 +33,12 @@
 //! Each hook gets a handle of its own type, which has the methods that Slurm answers there and no
 //! others. No panic reaches Slurm.
 //!
+//! [`cookbook`] has whole plug-ins for what people do with SPANK.
+//!
 //! A `.so` is built for one release: Slurm's loader compares major and minor version.
 
+#[doc = include_str!("../cookbook.md")]
+pub mod cookbook {}
 mod env;
 mod error;
 mod export;
