@@ -18,7 +18,7 @@ PLUGIN_FLAGS = --no-default-features
 endif
 WORKER_FLAGS = --no-default-features --features lua$(subst .,,$(LUA))
 
-.PHONY: all demo test test-full check ring1 ring4 install bindings clean
+.PHONY: all demo test test-full test-slurm check ring1 ring4 install bindings clean
 
 all: ## builds the plug-in, the worker and the command
 	.ci/install build
@@ -36,6 +36,13 @@ test: check ring1 ring4 ## every ring (as root)
 
 test-full: test ## and what takes long: the real-Slurm tests again and again under load
 	for i in 1 2 3 4 5; do $(CARGO) test -p spank-tools --test real_slurm || exit 1; done
+
+# The release of Debian whose Slurm test-slurm takes, and arguments of its tests: SUITE=sid ARGS=drains
+SUITE ?= trixie
+
+test-slurm: ## ring 4 on the Slurm of another release of Debian: SUITE=trixie (24.11) or SUITE=sid
+	.ci/install suite
+	.ci/suite test $(SUITE) $(ARGS)
 
 check: ## form: formatting, lints, documentation, a build without Slurm's headers
 	.ci/install test

@@ -25,12 +25,15 @@ fn whole_steps(site: &Site) -> usize {
     steps.len()
 }
 
-fn has_right_fields(call: &Call, partition: &str) {
+fn has_right_fields(call: &Call, partition: &str, version: (u32, u32)) {
     assert_eq!(call.get("uid"), "0", "{}", call.line);
     assert_eq!(call.get("partition"), partition, "{}", call.line);
     assert_eq!(call.get("network"), "x", "{}", call.line);
-    // 22.05 has no sluid, and without the controller half there is no stepinfo.
-    assert_eq!(call.get("sluid"), "nil", "{}", call.line);
+    // Slurm's own text form, such as s5HNM8RT9HFW00; up to 25.05 there is none.
+    let sluid = call.get("sluid").strip_prefix('s').is_some_and(|rest| rest.len() == 13);
+    assert_eq!(sluid, version >= (25, 11), "{}", call.line);
+    assert!(sluid || call.get("sluid") == "nil", "{}", call.line);
+    // Without the controller half there is no stepinfo.
     assert_eq!(call.get("stepinfo"), "nil", "{}", call.line);
     assert_eq!(call.get("orphans"), "nil", "{}", call.line);
 }
@@ -57,7 +60,7 @@ pub fn srun_salloc_and_sbatch_on_one_and_three_nodes(cgroup: bool) {
     // Three commands with one step each, on one node and on three.
     assert_eq!(whole_steps(&site), 3 + 9);
     for call in site.calls() {
-        has_right_fields(&call, "main");
+        has_right_fields(&call, "main", site.cluster.version());
         assert_eq!(call.get("step"), "0");
         assert!(call.get("node").starts_with("node"));
     }
@@ -278,5 +281,9 @@ fn a_requeued_job_gets_its_calls_in_each_run() {
     site.wait_clean();
     let functions = site.functions();
     assert_eq!(functions, [WHOLE, WHOLE].concat());
+    // The id of a run, which a restart renews.
+    let calls = site.calls();
+    let same = calls[0].get("sluid") == calls[3].get("sluid");
+    assert_eq!(same, site.cluster.version() < (25, 11), "{calls:#?}");
     assert!(!site.is_drained("node1"));
 }

@@ -15,3 +15,4 @@ mod moments;
 mod no_epilog;
 mod refusals;
 mod site;
+mod valgrind;

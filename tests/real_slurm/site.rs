@@ -46,10 +46,18 @@ fn build(target: &Path, flags: &[&str]) -> PathBuf {
     target.join(if flags.contains(&"--release") { "release" } else { "debug" })
 }
 
+/// A plug-in that is built already, as these tests may run where nothing can be built.
+fn built(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
+}
+
 /// The plug-in, built as these tests are.
 fn plugin() -> &'static Path {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     PLUGIN.get_or_init(|| {
+        if let Some(plugin) = built("SPANK_TEST_PLUGIN") {
+            return plugin;
+        }
         let exe = std::env::current_exe().unwrap();
         let profile = exe.parent().unwrap().parent().unwrap();
         let flags: &[&str] = if profile.ends_with("release") { &["--release"] } else { &[] };
@@ -61,6 +69,9 @@ fn plugin() -> &'static Path {
 fn plugin_without_epilog() -> &'static Path {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     PLUGIN.get_or_init(|| {
+        if let Some(plugin) = built("SPANK_TEST_PLUGIN_NO_EPILOG") {
+            return plugin;
+        }
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-epilog");
         let flags = ["--no-default-features", "--features", "switch-lua-worker/lua54"];
         build(&target, &flags).join("libspank_switch_lua.so")

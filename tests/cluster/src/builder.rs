@@ -161,9 +161,6 @@ impl Builder {
         });
         write(&dir.join("etc/slurm.conf"), conf.as_bytes(), 0o644)?;
         write(&dir.join("etc/plugstack.conf"), expand(&self.plugstack).as_bytes(), 0o644)?;
-        if self.cgroup {
-            write(&dir.join("etc/cgroup.conf"), crate::cgroup::CONF.as_bytes(), 0o644)?;
-        }
         for (path, text) in &self.files {
             let path = dir.join(path);
             if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
@@ -172,6 +169,19 @@ impl Builder {
             write(&path, text.as_bytes(), 0o644)?;
         }
         Ok(())
+    }
+
+    /// From 23.02 on, daemons look for control groups even where no plug-in needs them, and end
+    /// when there are none that they know; earlier ones take the word for the name of a plug-in.
+    pub(crate) fn write_cgroup_conf(&self, dir: &Path, version: (u32, u32)) -> Result<(), Error> {
+        let conf = if self.cgroup {
+            crate::cgroup::CONF
+        } else if version >= (23, 2) {
+            "CgroupPlugin=disabled\n"
+        } else {
+            return Ok(());
+        };
+        write(&dir.join("etc/cgroup.conf"), conf.as_bytes(), 0o644)
     }
 }
 

@@ -33,6 +33,7 @@ const KILL_AFTER: Duration = Duration::from_millis(1500);
 
 /// A private Slurm cluster. Dropping it ends all its processes and removes its directory.
 pub struct Cluster {
+    version: (u32, u32),
     nodes: Vec<String>,
     ports: Ports,
     slurmd_env: Vec<(String, String)>,
@@ -65,6 +66,7 @@ impl Cluster {
     pub(crate) fn start(builder: &Builder) -> Result<Self, Error> {
         let cgroup_lock = if builder.cgroup { Some(cgroup::lock(CGROUP_LIMIT)?) } else { None };
         let begin = Instant::now();
+        let version = config::version()?;
         let ports = Ports::find()?;
         let slurm = Account::find(config::SLURM_USER)?;
         let job_user = Account::find(config::JOB_USER)?;
@@ -79,11 +81,13 @@ impl Cluster {
         let path = dir.path().to_path_buf();
         let addresses: Vec<_> = nodes.iter().cloned().zip((0..).map(|i| ports.slurmd(i))).collect();
         builder.write_files(&path, &job_user, &slurm, ports.slurmctld(), &addresses)?;
+        builder.write_cgroup_conf(&path, version)?;
 
         let groups = nodes.iter().map(|node| format!("slurm_{node}"));
         let cgroups: Vec<_> = if builder.cgroup { groups.collect() } else { Vec::new() };
         let guard = Guard::start(&path, keep, job_user.uid, &cgroups);
         let mut cluster = Self {
+            version,
             nodes,
             ports,
             slurmd_env: builder.slurmd_env.clone(),
@@ -227,6 +231,12 @@ impl Cluster {
     #[must_use]
     pub fn conf(&self) -> PathBuf {
         self.path.join("etc/slurm.conf")
+    }
+
+    /// The release of Slurm, year and month: (22, 5) is 22.05.
+    #[must_use]
+    pub const fn version(&self) -> (u32, u32) {
+        self.version
     }
 
     /// The names of the nodes.

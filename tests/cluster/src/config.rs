@@ -47,6 +47,20 @@ pub(crate) fn missing() -> Option<String> {
     Account::find(JOB_USER).err().map(|error| error.to_string())
 }
 
+/// The installed release of Slurm, such as (22, 5).
+pub(crate) fn version() -> Result<(u32, u32), Error> {
+    let output = Command::new("slurmd").env("PATH", PATH).arg("-V").output();
+    let output = output.map_err(Error::io("could not run slurmd -V"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    parse_version(&text).ok_or_else(|| Error::Invalid(format!("slurmd -V says {text:?}")))
+}
+
+/// Reads `slurm-wlm 22.05.8`.
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split_whitespace().last()?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
 /// An account of this machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
@@ -171,6 +185,13 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_release_is_read_from_what_slurmd_says() {
+        assert_eq!(parse_version("slurm-wlm 22.05.8\n"), Some((22, 5)));
+        assert_eq!(parse_version("slurm 26.05.0-0rc1\n"), Some((26, 5)));
+        assert_eq!(parse_version("slurm\n"), None);
+    }
 
     #[test]
     fn an_extra_line_replaces_the_default() {

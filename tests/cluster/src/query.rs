@@ -229,11 +229,11 @@ pub(crate) fn responds(state: &str) -> bool {
 }
 
 /// Splits what scontrol prints. A field begins with an upper-case word and `=`; anything else
-/// continues the field before it.
+/// continues the field before it. An empty line ends a record; 24.11 has lines of spaces in one.
 fn records(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut records = vec![BTreeMap::new()];
     for line in text.lines() {
-        if line.trim().is_empty() {
+        if line.is_empty() {
             records.push(BTreeMap::new());
         } else if let Some(record) = records.last_mut() {
             parse_line(line.trim(), record);
@@ -271,13 +271,15 @@ mod tests {
     #[test]
     fn fields_keep_spaces_and_records_are_split() {
         let text = "JobId=1 JobName=a b\n   JobState=RUNNING Reason=None Dependency=(null)\n   \
-                ReqB:S:C:T=0:0:*:* CPUs/Task=1\n   Command=/x A=1 b=2\n\nJobId=2 JobName=c\n";
+                ReqB:S:C:T=0:0:*:* CPUs/Task=1\n   Command=/x A=1 b=2\n   \n   \
+                StdIn=/a b\n\nJobId=2 JobName=c\n";
         let all = records(text);
         assert_eq!(all.len(), 2);
         assert_eq!(all[0]["JobName"], "a b");
         assert_eq!(all[0]["Reason"], "None");
         assert_eq!(all[0]["ReqB:S:C:T"], "0:0:*:*");
         assert_eq!(all[0]["Command"], "/x A=1 b=2");
+        assert_eq!(all[0]["StdIn"], "/a b");
         assert_eq!(Job::new(all[1].clone()).id, 2);
     }
 }
