@@ -40,7 +40,7 @@ fn nothing_left() {
 }
 
 #[test]
-fn loops_sleeps_exits_and_growth_are_over_at_the_deadline() {
+fn loops_sleeps_and_exits_are_over_at_the_deadline() {
     let site = site("").arguments("timeout=2").start();
     let late = ["slurm_switch_step_preinit", "no answer within 2 s"];
     goes_on(&site, "while true do end", &late);
@@ -54,12 +54,18 @@ fn loops_sleeps_exits_and_growth_are_over_at_the_deadline() {
     goes_on(&site, "return io.popen('sleep 61236'):read('a')", &late);
     goes_on(&site, "os.exit(3)", &["os.exit is not available"]);
     goes_on(&site, "pcall(os.exit) return 'x'", &["returned string and not a number"]);
+    goes_on(&site, "os.execute('kill -9 $PPID')", &["killed by signal 9"]);
+}
+
+/// In time, the memory is what ends it.
+#[test]
+fn growth_ends_at_the_memory_limit() {
+    let site = site("").arguments("timeout=15").start();
     goes_on(
         &site,
         "local t = {} while true do t[#t + 1] = string.rep('x', 1 << 20) .. #t end",
         &["slurm_switch_step_preinit", "memory"],
     );
-    goes_on(&site, "os.execute('kill -9 $PPID')", &["killed by signal 9"]);
 }
 
 /// The same at the top level: such a script cannot be loaded.

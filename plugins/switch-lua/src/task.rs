@@ -1,5 +1,7 @@
 //! The hooks around tasks: a refusal is delivered, and the tasks are noted for the epilog.
 
+use std::time::Duration;
+
 use rustix::event::{EventfdFlags, eventfd};
 use spank::prelude::*;
 use switch_lua_core::process::Process;
@@ -11,6 +13,10 @@ use crate::step::Step;
 
 /// `SIGKILL`; srun's own cleaning up of a step uses the same.
 const SIGKILL: u16 = 9;
+
+/// How long a line takes to the user, and a task to its start, on a machine that is busy.
+const UNTIL_TOLD: Duration = Duration::from_millis(300);
+const UNTIL_STARTED: Duration = Duration::from_secs(1);
 
 /// Tells slurmstepd whether a task of a refused step went on all the same: Slurm does not say whether
 /// our line is `optional`, and then the step must be left alone.
@@ -61,17 +67,27 @@ pub fn deliver(settings: &Settings, step: &mut Step, cx: &TaskExitCx<'_>) {
     }
     // From user_init on, errors reach the user as well as slurmd's log.
     spank::log::error(format_args!("{}", switch_lua_core::REFUSAL));
+    let elsewhere = step.het_job_id.is_some() || cx.node_count().is_ok_and(|nodes| nodes > 1);
     let can_end = matches!(step.id, StepId::Normal(_)) && step.controller_answers;
-    if can_end && settings.on_failure == OnFailure::Step {
-        let job_id = step.step.job_id;
-        let killed = match step.het_job_id {
-            Some(leader) => cx.controller().kill_het_step(leader, step.id, SIGKILL),
-            None => cx.controller().kill_step(job_id, step.id, SIGKILL),
-        };
-        if let Err(error) = killed {
-            // The step may be over already: it is, if this is its only node.
-            say::debug(format_args!("{}: {error}", step.name()));
-        }
+    if elsewhere && can_end && settings.on_failure == OnFailure::Step {
+        // srun stops listening when the step is killed: the line above has to reach it first.
+        std::thread::sleep(UNTIL_TOLD);
+        end(step, cx);
+        // A task that is just being started elsewhere can be missed, and would live for KillWait.
+        std::thread::sleep(UNTIL_STARTED);
+        end(step, cx);
+    }
+}
+
+/// Ends the step on all its nodes.
+fn end(step: &Step, cx: &TaskExitCx<'_>) {
+    let killed = match step.het_job_id {
+        Some(leader) => cx.controller().kill_het_step(leader, step.id, SIGKILL),
+        None => cx.controller().kill_step(step.step.job_id, step.id, SIGKILL),
+    };
+    if let Err(error) = killed {
+        // The step may be over already.
+        say::debug(format_args!("{}: {error}", step.name()));
     }
 }
 

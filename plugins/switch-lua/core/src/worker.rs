@@ -30,6 +30,10 @@ const MOST_BYTES: usize = 1 << 20;
 /// The longest reply, far above what an environment can hold.
 const LONGEST_REPLY: usize = 64 << 20;
 
+/// How often a worker is started if it is killed before it has loaded the script.
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
 /// How long a worker that has nothing more to do gets to end by itself.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -41,6 +45,8 @@ pub type LogSink<'l> = &'l mut dyn FnMut(Level, &Text);
 pub enum Failure {
     /// The worker could not be started.
     NotStarted(String),
+    /// The worker was killed, or ended by itself, before the script was loaded.
+    Killed(String),
     /// The script cannot be loaded.
     NotLoaded(String),
     /// The time was up.
@@ -55,6 +61,9 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Failure::NotStarted(why) => write!(f, "the worker cannot be started: {why}"),
+            Failure::Killed(how) => {
+                write!(f, "the worker ended before it had loaded the script: {how}")
+            }
             Failure::NotLoaded(why) => f.write_str(why),
             Failure::TimedOut(limit) => write!(
                 f,
@@ -97,11 +106,32 @@ impl Worker {
         log: LogSink<'_>,
     ) -> Result<(Worker, Loaded), Failure> {
         trusted(program)?;
-        let socket = spawn(program, timeout)
-            .map_err(|why| Failure::NotStarted(format!("{}: {why}", program.display())))?;
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            match Worker::start_once(program, script, timeout, log) {
+                // A step that is being killed may take the starter, or what it has just forked, for a
+                // task (proctrack/linuxproc): that is over in a moment.
+                Err(Failure::Killed(_)) if tries > 0 => std::thread::sleep(BETWEEN_TRIES),
+                other => return other,
+            }
+        }
+    }
+
+    fn start_once(
+        program: &Path,
+        script: &Path,
+        timeout: Duration,
+        log: LogSink<'_>,
+    ) -> Result<(Worker, Loaded), Failure> {
+        let socket = spawn(program, timeout)?;
         let mut worker = Worker { socket, buffer: Vec::new(), timeout };
         let load = Request::Load { version: VERSION, script: script.to_owned() };
-        match worker.ask(&load, log)? {
+        let reply = worker.ask(&load, log).map_err(|failure| match failure {
+            Failure::Ended(how) => Failure::Killed(format!("{}: {how}", program.display())),
+            other => other,
+        })?;
+        match reply {
             Reply::Loaded { identity, functions, special_steps } => {
                 Ok((worker, Loaded { identity, functions, special_steps }))
             }
@@ -237,11 +267,11 @@ impl Worker {
 }
 
 /// Starts the worker; it has the other end of the socket as standard input and output.
-fn spawn(program: &Path, timeout: Duration) -> Result<UnixStream, String> {
-    let text = |error: std::io::Error| error.to_string();
+fn spawn(program: &Path, timeout: Duration) -> Result<UnixStream, Failure> {
+    let text = |error: std::io::Error| not_started(program, error);
     let (ours, theirs) = UnixStream::pair().map_err(text)?;
     let output = theirs.try_clone().map_err(text)?;
-    // The starter is a descendant of slurmstepd until it has forked: a job that ends just now must
+    // The starter is a descendant of slurmstepd until it has forked: a job that ends just now should
     // not end it. It unblocks everything afterwards.
     let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
     let spawned = Command::new(program)
@@ -263,16 +293,27 @@ fn spawn(program: &Path, timeout: Duration) -> Result<UnixStream, String> {
     loop {
         match starter.try_wait().map_err(text)? {
             Some(status) if status.success() => return Ok(ours),
-            Some(status) => return Err(format!("it ended with {status}")),
+            Some(status) if status.code().is_none() => {
+                return Err(Failure::Killed(format!("{}: {status}", program.display())));
+            }
+            Some(status) => {
+                return Err(not_started(program, format_args!("it ended with {status}")));
+            }
             None if Instant::now() < deadline => std::thread::sleep(Duration::from_micros(200)),
             None => {
                 // Our child until it is waited for, so the pid is still its own.
                 let _ = starter.kill();
                 let _ = starter.try_wait();
-                return Err(format!("it does not leave slurmstepd within {} s", timeout.as_secs()));
+                let seconds = timeout.as_secs();
+                let why = format_args!("it does not leave slurmstepd within {seconds} s");
+                return Err(not_started(program, why));
             }
         }
     }
+}
+
+fn not_started(program: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::NotStarted(format!("{}: {why}", program.display()))
 }
 
 /// Bounds what one call may log: a loop around a log call would fill the disk of a node.
@@ -326,17 +367,16 @@ fn wait_for(socket: &impl AsFd, flags: PollFlags, deadline: Instant) -> bool {
 
 /// The worker runs as root, so nobody else may have written it.
 fn trusted(program: &Path) -> Result<(), Failure> {
-    let refuse = |why: String| Failure::NotStarted(format!("{}: {why}", program.display()));
-    let meta = std::fs::metadata(program).map_err(|e| refuse(e.to_string()))?;
+    let meta = std::fs::metadata(program).map_err(|e| not_started(program, e.to_string()))?;
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != 0 && meta.uid() != us {
-        return Err(refuse(format!("owned by uid {}: chown it to root", meta.uid())));
+        return Err(not_started(program, format!("owned by uid {}: chown it to root", meta.uid())));
     }
     if meta.mode() & 0o022 != 0 {
-        return Err(refuse(format!(
-            "mode {:o} lets others write it: chmod go-w",
-            meta.mode() & 0o7777
-        )));
+        return Err(not_started(
+            program,
+            format!("mode {:o} lets others write it: chmod go-w", meta.mode() & 0o7777),
+        ));
     }
     Ok(())
 }
@@ -359,7 +399,7 @@ mod tests {
         };
         assert!(start(&path).contains("chmod go-w"));
         assert!(start(Path::new("/no/worker")).contains("/no/worker"));
-        assert!(start(Path::new("/bin/true")).contains("ended without an answer"));
+        assert!(start(Path::new("/bin/true")).contains("ended before it had loaded"));
         assert!(start(Path::new("/bin/false")).contains("exit status: 1"));
     }
 }
