@@ -2,6 +2,8 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
+# Where cargo builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 VERSION := $(shell sed -n '/workspace.package/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 DESTDIR ?=
 # Where Slurm looks for plug-ins: PluginDir of slurm.conf.
@@ -67,19 +69,20 @@ bindings: ## writes spank-sys/src/bindings/spank.rs anew (with Slurm 22.05's hea
 	$(CARGO) build -p spank-sys
 	cp "$$(ls -t target/debug/build/spank-sys-*/out/bindings.rs | head -1)" spank-sys/src/bindings/spank.rs
 
+# Files are put under other names first: a running daemon may load one at any moment.
 install: all ## PLUGIN_DIR and PREFIX say where; existing configuration is left alone
 	@[ -n "$(PLUGIN_DIR)" ] || { echo "no PluginDir found: make install PLUGIN_DIR=..." >&2; exit 1; }
 	install -d $(DESTDIR)$(PLUGIN_DIR) $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/spank
-	# Under other names first: a running daemon may load the file at any moment.
-	install -m 755 target/release/switch-lua-worker $(DESTDIR)$(PLUGIN_DIR)/.switch-lua-worker.new
+	install -m 755 $(TARGET)/release/switch-lua-worker $(DESTDIR)$(PLUGIN_DIR)/.switch-lua-worker.new
 	mv -f $(DESTDIR)$(PLUGIN_DIR)/.switch-lua-worker.new \
 		$(DESTDIR)$(PLUGIN_DIR)/switch-lua-worker-$(VERSION)
-	install -m 644 target/release/libspank_switch_lua.so $(DESTDIR)$(PLUGIN_DIR)/.spank_switch_lua.new
+	install -m 644 $(TARGET)/release/libspank_switch_lua.so $(DESTDIR)$(PLUGIN_DIR)/.spank_switch_lua.new
 	mv -f $(DESTDIR)$(PLUGIN_DIR)/.spank_switch_lua.new $(DESTDIR)$(PLUGIN_DIR)/spank_switch_lua.so
-	install -m 644 target/release/libspank_renice.so $(DESTDIR)$(PLUGIN_DIR)/.spank_renice.new
+	install -m 644 $(TARGET)/release/libspank_renice.so $(DESTDIR)$(PLUGIN_DIR)/.spank_renice.new
 	mv -f $(DESTDIR)$(PLUGIN_DIR)/.spank_renice.new $(DESTDIR)$(PLUGIN_DIR)/spank_renice.so
-	install -m 755 target/release/spank $(DESTDIR)$(PREFIX)/bin/spank
-	install -m 644 README.md SAFETY.md plugstack.conf.example plugins/switch-lua/switch.lua.example \
+	install -m 755 $(TARGET)/release/spank $(DESTDIR)$(PREFIX)/bin/spank
+	install -m 644 README.md SAFETY.md docs/switch-lua.md plugstack.conf.example \
+		plugins/switch-lua/switch.lua.example LICENSE-MIT LICENSE-APACHE \
 		$(DESTDIR)$(PREFIX)/share/doc/spank
 
 clean:

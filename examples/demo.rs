@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         }
     }
     println!(
-        "Shown: an environment, a refused step, a drained node, a job left alone. Next: README.md."
+        "Shown: an environment, a refused step, a drained node, a job left alone. Next: README.md, Install."
     );
     ExitCode::SUCCESS
 }

@@ -106,6 +106,22 @@ fn a_typo_in_the_plugstack_line_fails_managed_steps_alone() {
     }
 }
 
+/// What would fail each managed step is said when slurmd starts, and so is what is in force.
+#[test]
+fn slurmd_says_at_its_start_what_is_configured_and_what_is_missing() {
+    let at_start = |arguments: &str| {
+        let site = site(ALL_ZERO).arguments(arguments).start();
+        site.said("node1")
+    };
+    let said = at_start("drain=now");
+    assert!(said.iter().any(|l| l.contains("switch/lua: version") && l.contains("drain=now")));
+    assert!(!said.iter().any(|l| l.contains("error:")), "{said:#?}");
+    let said = at_start("script=/no/switch.lua state_dir=/no/state");
+    for words in ["script /no/switch.lua is no file", "above state_dir=/no/state is missing"] {
+        assert!(said.iter().any(|l| l.contains("error: ") && l.contains(words)), "{said:#?}");
+    }
+}
+
 fn mount(at: &Path, options: &str) {
     let out = Command::new("mount")
         .args(["-t", "tmpfs", "-o", options, "spank-test"])

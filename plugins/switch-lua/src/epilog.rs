@@ -58,7 +58,10 @@ pub fn run(settings: &Settings, cx: &JobEpilogCx<'_>) -> Result<()> {
         store.remove(job);
         return Ok(());
     }
-    say::error(format_args!("{why}: the epilog fails, so that Slurm drains node {node}"));
+    say::error(format_args!(
+        "{why}: the epilog fails, so that Slurm drains node {node} (not if the \
+         plugstack.conf line is optional)"
+    ));
     store.remove(job);
     Err(Error::Reported)
 }

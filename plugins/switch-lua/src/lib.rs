@@ -12,6 +12,7 @@ mod place;
 mod run_in_job;
 mod say;
 mod settle;
+mod start;
 mod step;
 mod sweep;
 mod task;
@@ -64,6 +65,7 @@ impl Init for SwitchLua {
             }
             In::Slurmd(_) => {
                 say::errors(&self.errors);
+                start::report(&self.settings);
                 run_in_job::warn(&self.settings);
             }
             // The users' commands have nothing to do with it, and a mistake in plugstack.conf must

@@ -34,6 +34,10 @@ pub fn answer(
     called: Result<(Answer, Vec<Change>), Failure>,
 ) -> (Outcome, Vec<Change>, bool) {
     let name = function.name();
+    let after = match function {
+        Function::StepPostfini => "the node is not drained, check the interconnect",
+        Function::StepPreinit | Function::StepInit => "the step goes on",
+    };
     match called {
         Ok((answer, changes)) => {
             match &answer {
@@ -47,15 +51,17 @@ pub fn answer(
                     "{name}: returned {what} and not a number for {step}: taken as success"
                 )),
                 // The worker has logged message and traceback.
-                Answer::Error(_) => say::error(format_args!(
-                    "{name}: a Lua error for {step}, which goes on as if the function had succeeded"
-                )),
+                Answer::Error(_) => {
+                    say::error(format_args!("{name}: a Lua error for {step}: {after}"))
+                }
                 Answer::Undefined | Answer::Zero => {}
             }
             (Outcome::from(&answer), changes, true)
         }
         Err(failure) => {
-            say::error(format_args!("{name}: {step}: {failure}; it counts as a Lua error"));
+            say::error(format_args!(
+                "{name}: {step}: {failure}; it counts as a Lua error: {after}"
+            ));
             (Outcome::Failed, Vec::new(), false)
         }
     }
@@ -107,7 +113,11 @@ pub fn at_step_end(settings: &Settings, owed: Owed<'_>, controller: &Controller<
     let noted = owed.job.write_step(owed.key, &record.to_drain(reason.clone()));
     if settings.drain == Drain::Epilog && cfg!(feature = "epilog") {
         match noted {
-            Ok(()) => return say::error(format_args!("{reason}: the node is drained at job end")),
+            Ok(()) => {
+                return say::error(format_args!(
+                    "{reason}: the epilog of the job is to drain the node"
+                ));
+            }
             // The epilog would call postfini again and not know of this answer.
             Err(problem) => say::problem(problem),
         }

@@ -40,7 +40,10 @@ fn one(
     if has_live_step(&job) || !is_over(&job, job_id, controller) {
         return;
     }
-    say::info(format_args!("job {job_id} is over and had no epilog here: settled now"));
+    say::info(format_args!(
+        "job {job_id} is over and no epilog of ours ran for it here (was slurmd restarted after the \
+         plug-in was installed?): settled now"
+    ));
     let reasons = settle::all(settings, &job, job_id, node, None);
     if reasons.is_empty()
         || settle::drain(controller, &format!("job {job_id}: {}", reasons.join(", ")))
