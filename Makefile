@@ -36,7 +36,9 @@ demo: ## shows a job being set up, run and torn down on a real Slurm (as root)
 
 test: check ring1 ring4 ## every ring (as root)
 
-test-full: test ## and what takes long: the real-Slurm tests again and again under load
+test-full: test ## and what takes long: the whole table, the real-Slurm tests again and again under load
+	$(CARGO) test -p spank-tools --test real_slurm probe::
+	SPANK_FULL=1 $(CARGO) test -p spank-tools --test real_slurm every_row_of_the_observed_table
 	for i in 1 2 3 4 5; do $(CARGO) test -p spank-tools --test real_slurm || exit 1; done
 
 # The release of Debian whose Slurm test-slurm takes, and arguments of its tests: SUITE=sid ARGS=drains
@@ -63,7 +65,7 @@ ring1: ## unit, property and compile-fail tests, the worker, the command
 ring4: ## the plug-ins on a real Slurm
 	.ci/install test
 	$(CARGO) test -p slurm-test-cluster
-	$(CARGO) test -p spank-tools --test real_slurm
+	$(CARGO) test -p spank-tools --test real_slurm -- --skip probe:: --skip table::
 
 bindings: ## writes spank-sys/src/bindings/spank.rs anew (with Slurm 22.05's headers)
 	$(CARGO) build -p spank-sys

@@ -13,6 +13,8 @@ mod environment;
 mod example;
 mod moments;
 mod no_epilog;
+mod probe;
 mod refusals;
 mod site;
+mod table;
 mod valgrind;

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use super::caps::{BeforeExec, CanRegister, ControlEnv, GetOpt, OptionsKnown};
 use super::{Handle, context};
 use crate::env;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::option::{Occurrences, Opt};
 
 impl<P, C> Handle<'_, P, C>
@@ -86,6 +86,12 @@ where
     /// # Errors
     /// If it is set and `overwrite` is false; for a name or value that cannot be passed; in scrontab.
     pub fn control_setenv(&mut self, name: &[u8], value: &[u8], overwrite: bool) -> Result<()> {
+        // Slurm keeps the old value without a word (spank_job_control_setenv, 22.05.8).
+        if !overwrite && env::control_get(&self.raw, name)?.is_some() {
+            let what = name.escape_ascii().to_string().into();
+            let (call, code) = ("spank_job_control_setenv", Code::ENV_EXISTS);
+            return Err(Error::Host { call, what, code });
+        }
         env::control_set(&self.raw, name, value, overwrite)
     }
 

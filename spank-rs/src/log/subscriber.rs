@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, Metadata, Subscriber, dispatcher};
 
 use super::{Level, log, passes};
@@ -34,6 +35,11 @@ fn level(metadata: &Metadata<'_>) -> Level {
 }
 
 impl Subscriber for ToSlurm {
+    fn register_callsite(&self, _metadata: &'static Metadata<'static>) -> Interest {
+        // Asked each time: srun, salloc and sbatch learn how talkative to be only after `init`.
+        Interest::sometimes()
+    }
+
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.is_event() && passes(level(metadata))
     }
