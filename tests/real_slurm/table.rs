@@ -50,6 +50,21 @@ fn wanted(row: &Observed) -> Seen {
     }
 }
 
+/// Whether a run is as in the table. When the prolog of an srun fails, srun cancels the job while
+/// slurmctld fails it, and either can come first: 26.05 ends it in one run this way and in the next the
+/// other.
+fn same(row: &Observed, mut want: Seen, seen: &Seen) -> bool {
+    let race = row.command == Command::Srun
+        && row.failing.is_some_and(|(hook, _)| hook == Hook::JobProlog)
+        && row.mode == Mode::Required;
+    if let (true, Some((want, ..)), Some((seen, ..))) = (race, &mut want.job, &seen.job)
+        && [JobState::Failed.as_str(), JobState::Cancelled.as_str()].contains(&seen.as_str())
+    {
+        want.clone_from(seen);
+    }
+    want == *seen
+}
+
 fn name(row: &Observed) -> String {
     let failing = row.failing.map_or_else(
         || "nothing fails".to_owned(),
@@ -196,9 +211,10 @@ fn every_row_of_the_observed_table() {
     let work = |lab: &Lab| {
         let mut id = 1;
         while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (want, seen) = (wanted(row), run(lab, row, id));
+            let seen = run(lab, row, id);
             id += u32::from(seen.job.is_some());
-            if seen != want {
+            if !same(row, wanted(row), &seen) {
+                let want = wanted(row);
                 let text = format!("{}\n  table {want:?}\n  here  {seen:?}", name(row));
                 differences.lock().unwrap().push(text);
             }

@@ -147,7 +147,7 @@ where
     }
 
     /// A variable of the job's environment, of any length; `None` if it is not set. In the extern
-    /// step no variable is set.
+    /// step nothing of the job's own is set.
     ///
     /// # Errors
     /// If the name holds a NUL byte, or Slurm refuses the call.

@@ -171,7 +171,8 @@ where
         self.raw.number(spank_sys::S_JOB_ARRAY_TASK_ID, "S_JOB_ARRAY_TASK_ID").map(set)
     }
 
-    /// The job's environment (`S_JOB_ENV`) as `NAME=value` entries; empty in the extern step.
+    /// The job's environment (`S_JOB_ENV`) as `NAME=value` entries. The extern step has nothing of the
+    /// job's own there, only what slurmstepd adds (22.05: `SLURM_TOPOLOGY_ADDR`).
     ///
     /// # Errors
     /// If Slurm refuses the item.
@@ -197,7 +198,8 @@ where
     /// it runs elsewhere.
     ///
     /// # Errors
-    /// If Slurm refuses the item.
+    /// If Slurm refuses the item: [`Code::BAD_ARG`] for a number that the step has not, which in a batch
+    /// step is every number, as its task count is 0 there.
     pub fn global_to_local(&self, global: u32) -> Result<Option<u32>> {
         let item = spank_sys::S_JOB_GLOBAL_TO_LOCAL_ID;
         elsewhere(self.raw.of_id(item, "S_JOB_GLOBAL_TO_LOCAL_ID", global))

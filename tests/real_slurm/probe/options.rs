@@ -132,7 +132,8 @@ fn options_of_sbatch_and_salloc_are_inherited_by_an_inner_srun() {
     let sbatch = ["sbatch", "--wait", "--probe-level=3", "job"];
     let want = places("- 1,2,3 script", "- 3 script", "- 3 script", "- 3 script");
     check(&lab, "all three", &sbatch, &[(LEVEL, "2")], &want);
-    let sbatch = ["sbatch", "--wait", "--export=NONE", "--probe-level=3", "--wrap", "/bin/true"];
+    // NONE would have Slurm read the environment of a login, which the job user may not have.
+    let sbatch = ["sbatch", "--wait", "--export=NIL", "--probe-level=3", "--wrap", "/bin/true"];
     // Up to 23.02 Slurm drops the variable in which a batch step would find it.
     let batch = if lab.cluster.version() >= (23, 11) { "- 3 -" } else { "- - -" };
     let want = [("init_post_opt/remote/batch", batch), ("job_epilog/job_script/-", "- 3 -")];
