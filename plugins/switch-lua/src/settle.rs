@@ -21,8 +21,8 @@ pub struct Owed<'s> {
     pub job: &'s Job,
     /// The step in it.
     pub key: StepKey,
-    /// What is noted of the step; `None` if that is torn.
-    pub record: Option<StepRecord>,
+    /// What is noted of the step.
+    pub record: StepRecord,
     /// What the script gets.
     pub step: &'s wire::Step,
 }
@@ -86,7 +86,8 @@ fn postfini(settings: &Settings, step: &wire::Step) -> Option<Outcome> {
     Some(outcome)
 }
 
-fn step_name(step: &wire::Step) -> String {
+/// A step as it is named in the log.
+pub fn step_name(step: &wire::Step) -> String {
     match &step.step_id {
         wire::StepId::Number(number) => format!("step {}.{number}", step.job_id),
         wire::StepId::Name(name) => format!("step {}.{name}", step.job_id),
@@ -109,8 +110,7 @@ pub fn at_step_end(settings: &Settings, owed: Owed<'_>, controller: &Controller<
         return;
     }
     let reason = reason_for(owed.step);
-    let Some(record) = owed.record else { return };
-    let noted = owed.job.write_step(owed.key, &record.to_drain(reason.clone()));
+    let noted = owed.job.write_step(owed.key, &owed.record.to_drain(reason.clone()));
     if settings.drain == Drain::Epilog && cfg!(feature = "epilog") {
         match noted {
             Ok(()) => {

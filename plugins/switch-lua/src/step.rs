@@ -95,7 +95,7 @@ impl Step {
 
     /// The step as it is named in the log.
     pub fn name(&self) -> String {
-        format!("step {}.{}", self.step.job_id, self.id)
+        settle::step_name(&self.step)
     }
 
     /// Remembers that the step is to fail; `task_init_privileged` delivers it.
@@ -226,7 +226,7 @@ impl Step {
             job.close_step(key);
             return;
         }
-        let owed = settle::Owed { job: &job, key, record: Some(record), step: &self.step };
+        let owed = settle::Owed { job: &job, key, record, step: &self.step };
         // After a panic the record is still there, and the epilog tries again.
         let _ = guarded(|| settle::at_step_end(settings, owed, &cx.controller()));
     }

@@ -149,21 +149,6 @@ pub enum Level {
     Debug4,
 }
 
-/// The file a script was read from, as it was then: equal means that it has not changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Device.
-    pub dev: u64,
-    /// Inode.
-    pub ino: u64,
-    /// Length in bytes.
-    pub size: u64,
-    /// Last change of the content, seconds and nanoseconds.
-    pub mtime: (i64, i64),
-    /// Last change of the inode, seconds and nanoseconds.
-    pub ctime: (i64, i64),
-}
-
 /// One change of the step's environment that the script asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -213,8 +198,6 @@ pub enum Reply {
     },
     /// The script is loaded.
     Loaded {
-        /// The file it was read from.
-        identity: Identity,
         /// Which step functions it defines.
         functions: Vec<Function>,
         /// What it answered to [`SPECIAL_STEPS`]; an error or no such function counts as false.

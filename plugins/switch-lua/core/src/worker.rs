@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::PREFIX;
-use crate::wire::{Answer, Change, Function, Identity, Level, Reply, Request, Step, Text, VERSION};
+use crate::wire::{Answer, Change, Function, Level, Reply, Request, Step, Text, VERSION};
 use spawn::{spawn, trusted};
 
 /// How much one call may log.
@@ -79,8 +79,6 @@ impl std::fmt::Display for Failure {
 /// What a loaded script has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// The file it was read from.
-    pub identity: Identity,
     /// The step functions it defines.
     pub functions: Vec<Function>,
     /// Whether batch and interactive steps are to be set up.
@@ -132,8 +130,8 @@ impl Worker {
             other => other,
         })?;
         match reply {
-            Reply::Loaded { identity, functions, special_steps } => {
-                Ok((worker, Loaded { identity, functions, special_steps }))
+            Reply::Loaded { functions, special_steps } => {
+                Ok((worker, Loaded { functions, special_steps }))
             }
             Reply::NotLoaded { reason } => Err(Failure::NotLoaded(reason)),
             other => Err(Failure::Protocol(format!("{other:?}"))),

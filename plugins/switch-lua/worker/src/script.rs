@@ -7,9 +7,7 @@ use std::rc::Rc;
 use slurm_lua::mlua::{Lua, Table, Value};
 use slurm_lua::{Answer, Call, Defined, Engine, EnvChange, Failure, Settings, Sink, Trust, env};
 use switch_lua_core::PREFIX;
-use switch_lua_core::wire::{
-    self, Change, Function, Identity, Level, Reply, SPECIAL_STEPS, Step, StepId,
-};
+use switch_lua_core::wire::{self, Change, Function, Level, Reply, SPECIAL_STEPS, Step, StepId};
 
 use crate::Replies;
 
@@ -55,10 +53,7 @@ impl Script {
         let script = Script { engine, replies: Rc::clone(replies) };
         let functions = Function::ALL.into_iter().filter(|f| script.defines(f.name())).collect();
         let special_steps = script.defines(SPECIAL_STEPS) && script.special_steps();
-        let id = &source.identity;
-        let identity =
-            Identity { dev: id.dev, ino: id.ino, size: id.size, mtime: id.mtime, ctime: id.ctime };
-        Ok((script, Reply::Loaded { identity, functions, special_steps }))
+        Ok((script, Reply::Loaded { functions, special_steps }))
     }
 
     fn say(&self, level: Level, text: &str) {

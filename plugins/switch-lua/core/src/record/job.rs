@@ -197,11 +197,6 @@ impl Job {
         let _ = futimens(&self.dir, &Timestamps { last_access: now, last_modification: now });
     }
 
-    /// Where the record lies.
-    pub fn path(&self) -> &std::path::Path {
-        &self.path
-    }
-
     pub(super) fn remove_if_empty(self, node: &OwnedFd) {
         if let Some(name) = self.path.file_name().and_then(std::ffi::OsStr::to_str) {
             file::remove_dir(node, name);
